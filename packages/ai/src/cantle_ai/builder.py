@@ -1,0 +1,170 @@
+"""Turns what a wire protocol says into the events of an answer, and keeps the growing message.
+
+A wire API owns one :class:`AnswerBuilder`: it tells it which block text belongs to, and takes the events
+that this made. Blocks stay open until the answer ends, because servers return to earlier ones; block
+order is the order of their first sign. The rules of the twelve events are kept here, once, for all APIs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cantle_ai.content import TextContent, ThinkingContent, ToolCall
+from cantle_ai.events import (
+    AssistantMessageEvent,
+    Done,
+    Error,
+    Start,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from cantle_ai.messages import AssistantMessage, StopReason, now_ms
+from cantle_ai.usage import Price, Usage, cost_of
+
+__all__ = ["AnswerBuilder"]
+
+
+class AnswerBuilder:
+    """Builds one answer. Collects events until :meth:`take` hands them over."""
+
+    __slots__ = ("_clock", "_events", "_open", "_price", "message")
+
+    def __init__(
+        self,
+        *,
+        api: str,
+        provider: str,
+        model: str,
+        price: Price | None = None,
+        thinking_level: str | None = None,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        """`clock` gives Unix milliseconds; `price` is what usage is costed at."""
+        self._clock = clock
+        self._price = price
+        self._open: list[int] = []
+        self.message = AssistantMessage(
+            [],
+            api,
+            provider,
+            model,
+            usage=Usage(),
+            stop_reason="pending",
+            timestamp=clock(),
+            thinking_level=thinking_level,
+        )
+        self._events: list[AssistantMessageEvent] = [Start(self.message)]
+
+    def take(self) -> list[AssistantMessageEvent]:
+        """The events made since the last call."""
+        events, self._events = self._events, []
+        return events
+
+    @property
+    def finished(self) -> bool:
+        return self.message.stop_reason != "pending"
+
+    def text_start(self, *, signature: str | None = None) -> int:
+        """Open a text block. Returns its index, for the calls that follow."""
+        index = self._add(TextContent(signature=signature))
+        self._events.append(TextStart(index, self.message))
+        return index
+
+    def text_delta(self, index: int, delta: str) -> None:
+        block = self.message.content[index]
+        assert isinstance(block, TextContent)
+        block.append(delta)
+        self._events.append(TextDelta(index, delta, self.message))
+
+    def thinking_start(self, *, signature: str | None = None, redacted: bool = False) -> int:
+        """Open a thinking block. Returns its index."""
+        index = self._add(ThinkingContent(signature=signature, redacted=redacted))
+        self._events.append(ThinkingStart(index, self.message))
+        return index
+
+    def thinking_delta(self, index: int, delta: str) -> None:
+        block = self.message.content[index]
+        assert isinstance(block, ThinkingContent)
+        block.append(delta)
+        self._events.append(ThinkingDelta(index, delta, self.message))
+
+    def tool_call_start(self, id: str, name: str) -> int:
+        """Open a tool call. Returns its index."""
+        index = self._add(ToolCall(id, name))
+        self._events.append(ToolCallStart(index, id, name, self.message))
+        return index
+
+    def tool_call_delta(self, index: int, delta: str) -> None:
+        """More of the arguments' JSON text."""
+        block = self.message.content[index]
+        assert isinstance(block, ToolCall)
+        block.append(delta)
+        self._events.append(ToolCallDelta(index, delta, self.message))
+
+    def end(self, index: int) -> None:
+        """Close one block. Closing a closed one does nothing."""
+        if index not in self._open:
+            return
+        self._open.remove(index)
+        block, message = self.message.content[index], self.message
+        match block:
+            case TextContent():
+                self._events.append(TextEnd(index, block.text, message))
+            case ThinkingContent():
+                self._events.append(ThinkingEnd(index, block.thinking, message))
+            case ToolCall():
+                block.finish()
+                self._events.append(ToolCallEnd(index, block, message))
+
+    def usage(self, usage: Usage) -> None:
+        """Take the provider's latest cumulative count, and cost it unless it already carries a cost."""
+        if not usage.cost.total and not usage.cost.unknown:
+            usage = Usage(
+                usage.input,
+                usage.output,
+                usage.cache_read,
+                usage.cache_write,
+                usage.cache_write_1h,
+                usage.reasoning,
+                usage.total_tokens,
+                cost_of(usage, self._price),
+                usage.extra,
+            )
+        self.message.usage = usage
+
+    def done(self, reason: StopReason, *, raw: str | None = None) -> None:
+        """Close what is open and finish with `stop`, `length`, `toolUse` or `deferred`."""
+        self._close(reason, raw)
+        self._events.append(Done(reason, self.message))
+
+    def fail(self, text: str, *, aborted: bool = False, raw: str | None = None) -> None:
+        """Close what is open, keep what arrived, and finish with `error`, or `aborted`. Does nothing when finished."""
+        if self.finished:
+            return
+        reason: StopReason = "aborted" if aborted else "error"
+        self.message.error_message = text
+        self._close(reason, raw)
+        self._events.append(Error(reason, self.message))
+
+    def _add(self, block: TextContent | ThinkingContent | ToolCall) -> int:
+        content = self.message.content
+        content.append(block)
+        self._open.append(len(content) - 1)
+        return len(content) - 1
+
+    def _close(self, reason: StopReason, raw: str | None) -> None:
+        for index in list(self._open):
+            self.end(index)
+        message = self.message
+        if message.usage.total_tokens == 0 and self._price is None:
+            message.usage = Usage(cost=cost_of(message.usage, None))
+        message.duration_ms = max(0, self._clock() - message.timestamp)
+        message.raw_stop_reason = raw if raw is not None else message.raw_stop_reason
+        message.stop_reason = reason

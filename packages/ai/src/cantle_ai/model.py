@@ -1,0 +1,104 @@
+"""Models and providers as data: what is known about an endpoint, and nothing that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from cantle_ai.abort import AbortSignal
+from cantle_ai.codec import Json, JsonObject
+from cantle_ai.messages import ThinkingLevel
+from cantle_ai.usage import Price
+
+__all__ = ["THINKING_LEVELS", "CacheRetention", "Model", "Provider", "StreamOptions"]
+
+THINKING_LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+"""All levels, weakest first."""
+
+CacheRetention: TypeAlias = Literal["none", "short", "long"]
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """A row of the provider table. Adding a provider that speaks a known API is adding one of these."""
+
+    id: str
+    name: str
+    base_url: str
+    api: str
+    """The wire API that its models speak unless they say otherwise, such as `openai-completions`."""
+    key_variables: tuple[str, ...] = ()
+    """Environment variables that may hold its key, the first that is set wins."""
+    api_key: str | None = None
+    """A key from configuration: literal, `$NAME`, `${NAME}` or `!command`; resolved at each request."""
+    key_optional: bool = False
+    """Whether it answers without a key, as local servers do."""
+    headers: Mapping[str, str] = {}
+    """Extra request headers; values resolve like `api_key`."""
+    compat: Mapping[str, Json] = {}
+    """Named quirks, by the names of the wire API's compatibility fields."""
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """A model and what it can do. Token counts; prices in US dollars for a million tokens."""
+
+    id: str
+    provider: str
+    api: str
+    base_url: str
+    name: str = ""
+    reasoning: bool = False
+    thinking_levels: Mapping[str, str | None] = {}
+    """What the provider calls a level; None marks a level that the model does not have."""
+    input: tuple[Literal["text", "image"], ...] = ("text",)
+    price: Price | None = None
+    context_window: int = 128_000
+    max_tokens: int = 16_384
+    headers: Mapping[str, str] = {}
+    compat: Mapping[str, Json] = {}
+    sampling: JsonObject = {}
+    """Fields merged into every request body."""
+
+    @property
+    def key(self) -> str:
+        """`provider/id`."""
+        return f"{self.provider}/{self.id}"
+
+    def levels(self) -> tuple[ThinkingLevel, ...]:
+        """The thinking levels it has: all up to `high` unless its map says otherwise; only `off` without reasoning."""
+        if not self.reasoning:
+            return ("off",)
+        return tuple(
+            level
+            for level in THINKING_LEVELS
+            if self.thinking_levels.get(level, None if level in ("xhigh", "max") else level) is not None
+        )
+
+    def clamp(self, level: ThinkingLevel) -> ThinkingLevel:
+        """The nearest level that it has, weaker before stronger."""
+        levels = self.levels()
+        wanted = THINKING_LEVELS.index(level)
+        for candidate in reversed(THINKING_LEVELS[: wanted + 1]):
+            if candidate in levels:
+                return candidate
+        return levels[0] if levels else "off"
+
+
+class StreamOptions(Struct, frozen=True, kw_only=True):
+    """What one request asks for beside its context. Seconds for times."""
+
+    thinking: ThinkingLevel = "off"
+    signal: AbortSignal | None = None
+    api_key: str | None = None
+    """Used instead of what the provider's configuration would give."""
+    session_id: str | None = None
+    """Routes requests of one conversation to one cache, where a provider can."""
+    cache_retention: CacheRetention = "short"
+    max_tokens: int | None = None
+    temperature: float | None = None
+    headers: Mapping[str, str] = {}
+    timeout: float | None = None
+    """For the connection, the headers and each wait for more of the body; None is the transport's default."""
+    sampling: JsonObject = {}
+    """Fields merged into the request body, over the model's."""

@@ -1,0 +1,195 @@
+"""Tokens and what they cost.
+
+    {"input", "output", "cacheRead", "cacheWrite", "cacheWrite1h"?, "reasoning"?, "totalTokens",
+     "cost": {"input", "output", "cacheRead", "cacheWrite", "total", "unknown"?}}
+
+`input` never contains cached tokens: those are `cacheRead` and `cacheWrite`. `reasoning` is part of
+`output`, and `cacheWrite1h` of `cacheWrite`; neither is added again. Costs are US dollars. A cost that
+cannot be known (a model without prices) is marked `unknown`, which is not the same as free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from cantle_ai.codec import Json, JsonObject, unknown_fields
+
+__all__ = ["Cost", "Price", "PriceTier", "Usage", "cost_of", "total_usage"]
+
+MILLION = 1_000_000
+
+
+class Cost(Struct, frozen=True, gc=False):
+    """US dollars by kind of token. With `unknown`, the figures cover only what could be priced."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+    total: float = 0.0
+    unknown: bool = False
+    extra: JsonObject | None = None
+
+    def to_json(self) -> JsonObject:
+        raw: JsonObject = {
+            "input": self.input,
+            "output": self.output,
+            "cacheRead": self.cache_read,
+            "cacheWrite": self.cache_write,
+            "total": self.total,
+        }
+        if self.unknown:
+            raw["unknown"] = True
+        return raw if self.extra is None else {**raw, **self.extra}
+
+    @classmethod
+    def from_json(cls, raw: Json) -> Cost:
+        if not isinstance(raw, dict):
+            return cls()
+        return cls(
+            input=_number(raw.get("input")),
+            output=_number(raw.get("output")),
+            cache_read=_number(raw.get("cacheRead")),
+            cache_write=_number(raw.get("cacheWrite")),
+            total=_number(raw.get("total")),
+            unknown=raw.get("unknown") is True,
+            extra=unknown_fields(raw, _COST_KEYS),
+        )
+
+
+class Usage(Struct, frozen=True, gc=False):
+    """Tokens of one answer, as the provider counted them."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cache_write_1h: int | None = None
+    reasoning: int | None = None
+    total_tokens: int = 0
+    cost: Cost = Cost()
+    extra: JsonObject | None = None
+
+    def to_json(self) -> JsonObject:
+        raw: JsonObject = {
+            "input": self.input,
+            "output": self.output,
+            "cacheRead": self.cache_read,
+            "cacheWrite": self.cache_write,
+        }
+        if self.cache_write_1h is not None:
+            raw["cacheWrite1h"] = self.cache_write_1h
+        if self.reasoning is not None:
+            raw["reasoning"] = self.reasoning
+        raw["totalTokens"] = self.total_tokens
+        raw["cost"] = self.cost.to_json()
+        return raw if self.extra is None else {**raw, **self.extra}
+
+    @classmethod
+    def from_json(cls, raw: Json) -> Usage:
+        """Usage from its JSON. Missing or odd figures count as zero."""
+        if not isinstance(raw, dict):
+            return cls()
+        return cls(
+            input=_count(raw.get("input")),
+            output=_count(raw.get("output")),
+            cache_read=_count(raw.get("cacheRead")),
+            cache_write=_count(raw.get("cacheWrite")),
+            cache_write_1h=_count(raw["cacheWrite1h"]) if "cacheWrite1h" in raw else None,
+            reasoning=_count(raw["reasoning"]) if "reasoning" in raw else None,
+            total_tokens=_count(raw.get("totalTokens")),
+            cost=Cost.from_json(raw.get("cost")),
+            extra=unknown_fields(raw, _USAGE_KEYS),
+        )
+
+
+class PriceTier(Struct, frozen=True, kw_only=True):
+    """Prices of a request whose whole input is above `input_tokens_above` tokens."""
+
+    input_tokens_above: int
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """US dollars for a million tokens, by kind. The highest tier that a request's input passes applies to all of it."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+    tiers: tuple[PriceTier, ...] = ()
+
+    def of(self, input_tokens: int) -> Price | PriceTier:
+        """The rates for a request with so many input tokens, cached ones included."""
+        passed = [tier for tier in self.tiers if input_tokens > tier.input_tokens_above]
+        return max(passed, key=lambda tier: tier.input_tokens_above, default=self)
+
+
+def cost_of(usage: Usage, price: Price | None) -> Cost:
+    """What `usage` costs at `price`; without a price the cost is unknown.
+
+    An hour's cache write costs twice the input (Anthropic's published rule; no other provider reports any).
+    """
+    if price is None:
+        return Cost(unknown=True)
+    rate = price.of(usage.input + usage.cache_read + usage.cache_write)
+    long_writes = usage.cache_write_1h or 0
+    input_cost = usage.input * rate.input / MILLION
+    output_cost = usage.output * rate.output / MILLION
+    read_cost = usage.cache_read * rate.cache_read / MILLION
+    write_cost = (
+        (usage.cache_write - long_writes) * rate.cache_write + long_writes * 2 * rate.input
+    ) / MILLION
+    return Cost(
+        input_cost, output_cost, read_cost, write_cost, input_cost + output_cost + read_cost + write_cost
+    )
+
+
+def total_usage(usages: Iterable[Usage]) -> Usage:
+    """The sum of all. Its cost is unknown as soon as one of them is."""
+    total = Usage()
+    for usage in usages:
+        a, b = total.cost, usage.cost
+        total = Usage(
+            input=total.input + usage.input,
+            output=total.output + usage.output,
+            cache_read=total.cache_read + usage.cache_read,
+            cache_write=total.cache_write + usage.cache_write,
+            cache_write_1h=_sum(total.cache_write_1h, usage.cache_write_1h),
+            reasoning=_sum(total.reasoning, usage.reasoning),
+            total_tokens=total.total_tokens + usage.total_tokens,
+            cost=Cost(
+                a.input + b.input,
+                a.output + b.output,
+                a.cache_read + b.cache_read,
+                a.cache_write + b.cache_write,
+                a.total + b.total,
+                unknown=a.unknown or b.unknown,
+            ),
+        )
+    return total
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else a + b
+
+
+def _count(value: Json) -> int:
+    return (
+        int(value) if isinstance(value, int | float) and value == value and abs(value) != float("inf") else 0
+    )
+
+
+def _number(value: Json) -> float:
+    return value if isinstance(value, int | float) else 0.0
+
+
+_COST_KEYS = frozenset({"input", "output", "cacheRead", "cacheWrite", "total", "unknown"})
+_USAGE_KEYS = frozenset(
+    {"input", "output", "cacheRead", "cacheWrite", "cacheWrite1h", "reasoning", "totalTokens", "cost"}
+)
