@@ -1,0 +1,56 @@
+"""Reads the rows of the ledger; the format is in this folder's README."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+FOLDER = Path(__file__).resolve().parent
+
+Status = Literal["same", "deviation", "later"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One behaviour of the reference, and how it stands here."""
+
+    id: str
+    behaviour: str
+    page: str
+    status: Status
+    tests: tuple[str, ...] = ()
+    reason: str | None = None
+    brings: str | None = None
+
+
+def rows(folder: Path = FOLDER) -> list[Row]:
+    """Every row of every area, in the order of the files. Raises `ValueError` for a row that breaks the format."""
+    return [row for path in sorted(folder.glob("*.toml")) for row in _rows_of(path)]
+
+
+def _rows_of(path: Path) -> Iterator[Row]:
+    with path.open("rb") as file:
+        tables = tomllib.load(file)["row"]
+    for table in tables:
+        try:
+            row = Row(**{**table, "tests": tuple(table.get("tests", ()))})
+            _check(row, path.stem)
+        except (TypeError, ValueError) as problem:
+            raise ValueError(f"{path.name}, row {table.get('id', '?')}: {problem}") from problem
+        yield row
+
+
+def _check(row: Row, area: str) -> None:
+    if row.id.partition(".")[0] != area:
+        raise ValueError(f"the id does not begin with {area!r}")
+    if row.status not in get_args(Status):
+        raise ValueError(f"unknown status {row.status!r}")
+    if not row.behaviour or not row.page.endswith(".md"):
+        raise ValueError("a row needs its behaviour and the page of the manual")
+    if (row.status == "later") != (row.brings is not None):
+        raise ValueError("`brings` belongs to `later`, and `later` needs it")
+    if (row.status == "deviation") != (row.reason is not None):
+        raise ValueError("`reason` belongs to `deviation`, and `deviation` needs it")
+    if row.status != "later" and not row.tests:
+        raise ValueError(f"a row that is {row.status!r} names at least one test")
