@@ -22,10 +22,12 @@ from typing import TypeAlias
 
 from cantle_ai.abort import AbortController, AbortSignal
 from cantle_ai.builder import AnswerBuilder
+from cantle_ai.context import Context
 from cantle_ai.events import AssistantMessageEvent, Done, Error, Start
 from cantle_ai.messages import AssistantMessage
+from cantle_ai.model import Model, StreamOptions
 
-__all__ = ["AssistantMessageStream", "EventSource", "StreamReader"]
+__all__ = ["AssistantMessageStream", "EventSource", "StreamFunction", "StreamReader"]
 
 EventSource: TypeAlias = Callable[
     [AnswerBuilder, AbortSignal], AsyncIterator[Sequence[AssistantMessageEvent]]
@@ -34,6 +36,9 @@ EventSource: TypeAlias = Callable[
 
 It raises for a failure; the text of the exception becomes the message's `error_message`. When the signal
 is aborted it is cancelled where it waits. In neither case does it have to finish the builder."""
+
+StreamFunction: TypeAlias = "Callable[[Model, Context, StreamOptions], AssistantMessageStream]"
+"""Asks a model for one answer: the one seam between an agent and the models. Never raises; failures are events."""
 
 _ABORTED = "Operation aborted"
 _CUT = "The answer ended before it was complete"
