@@ -10,7 +10,7 @@ from tests.support.paths import ROOT, own_files
 
 # Written in pieces, so that this file passes its own test.
 _MACHINE_PATHS = ["/wo" + "rk/", "/ro" + "ot/", "/home/" + "[a-z]+/(?!user)", "/opt/" + "(pypi|wheels)"]
-_WORKPLACE = ["work" + "place", "/work/sh" + "ared", r"\.\./sh" + "ared", "\\bissues " + "show\\b"]
+_WORKPLACE = ["work" + "place", r"\.\./sh" + "ared/", r"\bissues " + r"show\b"]
 _FORBIDDEN = re.compile("|".join(_MACHINE_PATHS + _WORKPLACE), re.IGNORECASE)
 _PUBLIC_REGISTRIES = {"pypi.org", "files.pythonhosted.org"}
 
