@@ -10,8 +10,8 @@ from tests.support.paths import ROOT, own_files
 
 # Written in pieces, so that this file passes its own test.
 _MACHINE_PATHS = ["/wo" + "rk/", "/ro" + "ot/", "/home/" + "[a-z]+/(?!user)", "/opt/" + "(pypi|wheels)"]
-_WORKPLACE = ["work" + "place", r"\.\./sh" + "ared/", r"\bissues " + r"show\b"]
-_FORBIDDEN = re.compile("|".join(_MACHINE_PATHS + _WORKPLACE), re.IGNORECASE)
+_SURROUNDINGS = ["work" + "place", r"\.\./sh" + "ared/", r"\bissues " + r"show\b"]
+_FORBIDDEN = re.compile("|".join(_MACHINE_PATHS + _SURROUNDINGS), re.IGNORECASE)
 _PUBLIC_REGISTRIES = {"pypi.org", "files.pythonhosted.org"}
 
 
