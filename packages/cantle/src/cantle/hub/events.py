@@ -1,0 +1,127 @@
+"""What a session tells its listeners: the agent's events, and what only the hub knows.
+
+    agent_start … agent_end {willRetry}
+    auto_retry_start, then another agent_start … agent_end, auto_retry_end
+    agent_settled                                  last: nothing follows by itself
+    queue_update, thinking_level_changed, session_info_changed, entry_appended     whenever they happen
+
+The agent's own `agent_end` is replaced by :class:`RunEnd`, which says whether a retry follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
+
+from cantle_agent.events import (
+    AgentStart,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+    TurnEnd,
+    TurnStart,
+)
+from cantle_agent.messages import AgentMessage
+from cantle_ai.codec import JsonObject
+from cantle_ai.messages import ThinkingLevel
+
+__all__ = [
+    "AgentSettled",
+    "AutoRetryEnd",
+    "AutoRetryStart",
+    "EntryAppended",
+    "QueueUpdate",
+    "RunEnd",
+    "SessionEvent",
+    "SessionInfoChanged",
+    "ThinkingLevelChanged",
+]
+
+
+class RunEnd(Struct, frozen=True):
+    """A run has ended. `messages` are those it added; `will_retry` says that its failure is tried again."""
+
+    type: ClassVar[Literal["agent_end"]] = "agent_end"
+    messages: Sequence[AgentMessage]
+    will_retry: bool
+
+
+class AgentSettled(Struct, frozen=True):
+    """Nothing more happens by itself: no retry, no queued message. `aborted` when the last run was given up."""
+
+    type: ClassVar[Literal["agent_settled"]] = "agent_settled"
+    aborted: bool
+
+
+class AutoRetryStart(Struct, frozen=True):
+    """A failed request is tried again after `delay_ms`. `attempt` counts from 1."""
+
+    type: ClassVar[Literal["auto_retry_start"]] = "auto_retry_start"
+    attempt: int
+    max_attempts: int
+    delay_ms: int
+    error_message: str
+
+
+class AutoRetryEnd(Struct, frozen=True):
+    """Retrying is over: an answer came, or it was given up with `final_error`."""
+
+    type: ClassVar[Literal["auto_retry_end"]] = "auto_retry_end"
+    success: bool
+    attempt: int
+    final_error: str | None = None
+
+
+class QueueUpdate(Struct, frozen=True):
+    """The waiting messages changed. Both fields are the whole queue, as text."""
+
+    type: ClassVar[Literal["queue_update"]] = "queue_update"
+    steering: Sequence[str]
+    follow_up: Sequence[str]
+
+
+class ThinkingLevelChanged(Struct, frozen=True):
+    """The next request thinks at another level."""
+
+    type: ClassVar[Literal["thinking_level_changed"]] = "thinking_level_changed"
+    level: ThinkingLevel
+
+
+class SessionInfoChanged(Struct, frozen=True):
+    """The session was named, or its name taken away."""
+
+    type: ClassVar[Literal["session_info_changed"]] = "session_info_changed"
+    name: str | None
+
+
+class EntryAppended(Struct, frozen=True):
+    """An entry that is not a message was added to the session; `entry` is its JSON."""
+
+    type: ClassVar[Literal["entry_appended"]] = "entry_appended"
+    entry: JsonObject
+
+
+SessionEvent: TypeAlias = (
+    AgentStart
+    | RunEnd
+    | AgentSettled
+    | TurnStart
+    | TurnEnd
+    | MessageStart
+    | MessageUpdate
+    | MessageEnd
+    | ToolExecutionStart
+    | ToolExecutionUpdate
+    | ToolExecutionEnd
+    | AutoRetryStart
+    | AutoRetryEnd
+    | QueueUpdate
+    | ThinkingLevelChanged
+    | SessionInfoChanged
+    | EntryAppended
+)

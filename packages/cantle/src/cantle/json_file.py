@@ -1,0 +1,157 @@
+"""A JSON object in a file that several processes and people edit.
+
+Reading says where a file is broken. Writing happens under a lock, takes what the file says then, changes
+that, and replaces the file whole; a file that is not valid JSON is never replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from cantle.errors import ConfigurationFileError
+from cantle_ai.codec import JsonObject, encode_json
+
+__all__ = ["JSON_LOCK_SECONDS", "read_json_file", "update_json_file"]
+
+JSON_LOCK_SECONDS = 10.0
+"""How long a writer waits for another one before it gives up."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_json_file(path: Path) -> JsonObject | None:
+    """The object in `path`; None when there is no such file. An empty file is an empty object.
+
+    Raises :class:`ConfigurationFileError` naming file, line and column when it is not JSON, and naming the
+    file when it cannot be read or holds something other than an object.
+    """
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigurationFileError(
+            f"{path} cannot be read: {error.strerror}.", "Check its permissions."
+        ) from None
+    return _parse(path, data)
+
+
+def update_json_file(
+    path: Path, change: Callable[[JsonObject], None], *, mode: int | None = None
+) -> JsonObject:
+    """Change the object in `path` in place of whoever else may be writing it, and return it as written.
+
+    `change` gets what the file holds under the lock, an empty object when there is no file, and edits it. The
+    new file has `mode`, or the mode of the old one; a symbolic link stays one. Raises
+    :class:`ConfigurationFileError` when the file is not valid (it is left as it was), cannot be written, or
+    stays locked for longer than :data:`JSON_LOCK_SECONDS`.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(target.with_name(target.name + ".lock")):
+            value = read_json_file(target) or {}
+            change(value)
+            _replace(target, msgspec.json.format(encode_json(value), indent=2) + b"\n", mode)
+    except OSError as error:
+        raise ConfigurationFileError(
+            f"{path} cannot be written: {error.strerror}.", "Check its folder's permissions and free space."
+        ) from None
+    return value
+
+
+def _parse(path: Path, data: bytes) -> JsonObject:
+    data = data.removeprefix(_BOM)
+    if not data.strip():
+        return {}
+    try:
+        value = msgspec.json.decode(data)
+    except msgspec.MsgspecError:
+        value = _parse_slowly(path, data)
+    if not isinstance(value, dict):
+        raise ConfigurationFileError(f"{path} does not hold a JSON object.", "It must begin with a brace.")
+    return value
+
+
+def _parse_slowly(path: Path, data: bytes) -> object:
+    """What msgspec refuses may still be JSON (a lone surrogate); otherwise `json` knows line and column."""
+    import json
+
+    next_step = "Mend the file; it was left as it is."
+    try:
+        return json.loads(data.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise ConfigurationFileError(
+            f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg.lower()}).",
+            next_step,
+        ) from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        raise ConfigurationFileError(
+            f"{path}, line {line}, column {column}: not valid JSON (a byte that is not UTF-8).", next_step
+        ) from None
+    except RecursionError:
+        raise ConfigurationFileError(f"{path} is nested too deeply.", next_step) from None
+
+
+def _replace(target: Path, data: bytes, mode: int | None) -> None:
+    import tempfile
+
+    if mode is None:
+        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o644
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(mode)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink()
+        raise
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`. It stays behind, empty: removing it would let two writers in."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        deadline = time.monotonic() + JSON_LOCK_SECONDS
+        while not _try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise ConfigurationFileError(
+                    f"{path} has been held by another process for {JSON_LOCK_SECONDS:g} seconds.",
+                    "Try again when that process is done.",
+                )
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

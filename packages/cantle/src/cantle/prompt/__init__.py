@@ -1,0 +1,1 @@
+"""What the model is told before the conversation: the system prompt and the context files."""

@@ -1,0 +1,282 @@
+"""Preferences: `settings.json` of the configuration folder, and over it that of a trusted project.
+
+    {"defaultProvider": "openai", "defaultModel": "…", "defaultThinkingLevel": "medium",
+     "modelThinkingLevels": {"openai/…": "high"}, "defaultTools": ["+grep"],
+     "steeringMode": "one-at-a-time", "followUpMode": "one-at-a-time", "defaultProjectTrust": "ask",
+     "sessionDir": "…", "shellPath": "…", "shellCommandPrefix": "…", "httpIdleTimeoutMs": 300000,
+     "retry": {"enabled": true, "maxRetries": 3, "baseDelayMs": 2000, "maxAgentDelayMs": 60000},
+     "compaction": {"enabled": true, "reserveTokens": 16384, "keepRecentTokens": 20000}}
+
+Names, shapes and defaults are the reference's. Keys that are not in the table below are kept and ignored.
+Objects merge key by key, everything else is replaced, and `defaultTools` is kept as one list per file,
+because a later list may change an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, cast
+
+from cantle.errors import ConfigurationFileError
+from cantle.json_file import read_json_file, update_json_file
+from cantle.paths import ConfigPaths, project_directory
+from cantle_ai.codec import Json, JsonObject
+from cantle_ai.messages import ThinkingLevel
+from cantle_ai.model import THINKING_LEVELS
+
+__all__ = ["ProjectTrust", "QueueMode", "Settings", "load_settings", "read_session_dir", "save_settings"]
+
+QueueMode: TypeAlias = Literal["all", "one-at-a-time"]
+ProjectTrust: TypeAlias = Literal["ask", "always", "never"]
+
+_Check: TypeAlias = "tuple[Callable[[Json], bool], str]"
+
+USER_ONLY: Final = ("defaultProjectTrust",)
+"""Keys that a project's file may not set."""
+
+
+class Settings:
+    """The merged preferences of a session. Every property has its default; nothing here changes."""
+
+    __slots__ = ("_merged", "default_tools")
+
+    def __init__(self, *layers: JsonObject) -> None:
+        """`layers` are checked objects, the weakest first."""
+        merged: JsonObject = {}
+        for layer in layers:
+            merged = _merge(merged, layer)
+        self._merged = merged
+        self.default_tools: tuple[tuple[str, ...], ...] = tuple(
+            tuple(cast("Sequence[str]", layer["defaultTools"])) for layer in layers if "defaultTools" in layer
+        )
+        """The `defaultTools` lists, the weakest first."""
+
+    def get(self, key: str) -> Json:
+        """The value at a dotted key path, such as `retry.maxRetries`; None when it is not set."""
+        value: Json = self._merged
+        for part in key.split("."):
+            if not isinstance(value, dict):
+                return None
+            value = value.get(part)
+        return value
+
+    @property
+    def default_provider(self) -> str | None:
+        return self._text("defaultProvider")
+
+    @property
+    def default_model(self) -> str | None:
+        return self._text("defaultModel")
+
+    def thinking_level(self, model_key: str) -> ThinkingLevel:
+        """The level that a new session starts with, for a model named `provider/id`."""
+        levels = self.get("modelThinkingLevels")
+        level = levels.get(model_key) if isinstance(levels, dict) else None
+        return cast("ThinkingLevel", level or self.get("defaultThinkingLevel") or "medium")
+
+    @property
+    def steering_mode(self) -> QueueMode:
+        return cast("QueueMode", self.get("steeringMode") or "one-at-a-time")
+
+    @property
+    def follow_up_mode(self) -> QueueMode:
+        return cast("QueueMode", self.get("followUpMode") or "one-at-a-time")
+
+    @property
+    def default_project_trust(self) -> ProjectTrust:
+        return cast("ProjectTrust", self.get("defaultProjectTrust") or "ask")
+
+    @property
+    def session_dir(self) -> str | None:
+        return self._text("sessionDir")
+
+    @property
+    def shell_path(self) -> str | None:
+        """The shell that commands run in, a leading `~` resolved."""
+        path = self._text("shellPath")
+        return None if path is None else str(Path(path).expanduser())
+
+    @property
+    def shell_command_prefix(self) -> str | None:
+        return self._text("shellCommandPrefix")
+
+    @property
+    def retry_enabled(self) -> bool:
+        return self.get("retry.enabled") is not False
+
+    @property
+    def max_retries(self) -> int:
+        return self._count("retry.maxRetries", 3)
+
+    @property
+    def retry_base_delay_ms(self) -> int:
+        return self._count("retry.baseDelayMs", 2000)
+
+    @property
+    def retry_max_delay_ms(self) -> int:
+        return self._count("retry.maxAgentDelayMs", 60_000)
+
+    @property
+    def http_timeout(self) -> float | None:
+        """Seconds without a sign of life after which a request is given up; None for never."""
+        value = self.get("httpIdleTimeoutMs")
+        if value is None:
+            return 300.0
+        return None if value in (0, "disabled") else cast("float", value) / 1000
+
+    def _text(self, key: str) -> str | None:
+        value = self.get(key)
+        return value if isinstance(value, str) and value else None
+
+    def _count(self, key: str, default: int) -> int:
+        value = self.get(key)
+        return int(value) if isinstance(value, int | float) else default
+
+
+def load_settings(paths: ConfigPaths, *, project: Path | None = None) -> Settings:
+    """The user's settings and, when `project` names a trusted working directory, that project's over them.
+
+    Raises :class:`ConfigurationFileError` for a file that is not JSON or a value of the wrong kind.
+    """
+    layers = [_checked(paths.settings)]
+    if project is not None:
+        local = _checked(project_directory(project) / "settings.json")
+        layers.append({key: value for key, value in local.items() if key not in USER_ONLY})
+    return Settings(*layers)
+
+
+def read_session_dir(cwd: Path) -> str | None:
+    """A project's `sessionDir`, the one setting that is read before trust is decided.
+
+    Nothing else of the file is looked at, and a file that cannot be used says nothing: it may never be trusted.
+    """
+    try:
+        raw = read_json_file(project_directory(cwd) / "settings.json")
+    except ConfigurationFileError:
+        return None
+    value = (raw or {}).get("sessionDir")
+    return value if isinstance(value, str) and value else None
+
+
+def save_settings(path: Path, changes: Mapping[str, Json]) -> None:
+    """Set the dotted keys of `changes` in a settings file, None removing one, and leave all else as it is.
+
+    Raises :class:`ConfigurationFileError`; a file that is not valid JSON stays as it was.
+    """
+
+    def apply(raw: JsonObject) -> None:
+        for key, value in changes.items():
+            _set(raw, key.split("."), value)
+        check_settings(path, raw)
+
+    update_json_file(path, apply)
+
+
+def check_settings(path: Path, raw: JsonObject) -> None:
+    """Raise :class:`ConfigurationFileError` naming the first key whose value is of the wrong kind."""
+    for key, (accepts, expected) in _KEYS.items():
+        value: Json = raw
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is not None and not accepts(value):
+            raise ConfigurationFileError(
+                f"{path}: {key} must be {expected}, not {_shown(value)}.", "Change or remove it."
+            )
+    levels = raw.get("modelThinkingLevels")
+    for model, level in levels.items() if isinstance(levels, dict) else ():
+        if level not in THINKING_LEVELS:
+            raise ConfigurationFileError(
+                f"{path}: modelThinkingLevels.{model} must be {_LEVEL[1]}, not {_shown(level)}.",
+                "Change or remove it.",
+            )
+
+
+def _checked(path: Path) -> JsonObject:
+    raw = read_json_file(path)
+    if raw is None:
+        return {}
+    check_settings(path, raw)
+    return raw
+
+
+def _merge(base: JsonObject, over: JsonObject) -> JsonObject:
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _set(raw: JsonObject, parts: list[str], value: Json) -> None:
+    for part in parts[:-1]:
+        inner = raw.setdefault(part, {})
+        if not isinstance(inner, dict):
+            inner = raw[part] = {}
+        raw = inner
+    if value is None:
+        raw.pop(parts[-1], None)
+    else:
+        raw[parts[-1]] = value
+
+
+def _shown(value: Json) -> str:
+    from json import dumps
+
+    text = dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Json) -> bool:
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value == int(value)
+    )
+
+
+def _one_of(*choices: str) -> _Check:
+    named = ", ".join(f'"{choice}"' for choice in choices[:-1]) + f' or "{choices[-1]}"'
+    return (lambda value: value in choices), named
+
+
+_TEXT: _Check = (_is_text, "a string")
+_FLAG: _Check = (lambda value: isinstance(value, bool), "true or false")
+_COUNT: _Check = (_is_count, "a whole number, 0 or more")
+_OBJECT: _Check = (lambda value: isinstance(value, dict), "an object")
+_TEXTS: _Check = (
+    lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "a list of strings",
+)
+_LEVEL: _Check = _one_of(*THINKING_LEVELS)
+_MODE: _Check = _one_of("all", "one-at-a-time")
+
+_KEYS: Final[Mapping[str, _Check]] = {
+    "defaultProvider": _TEXT,
+    "defaultModel": _TEXT,
+    "defaultThinkingLevel": _LEVEL,
+    "modelThinkingLevels": _OBJECT,
+    "defaultTools": _TEXTS,
+    "steeringMode": _MODE,
+    "followUpMode": _MODE,
+    "defaultProjectTrust": _one_of("ask", "always", "never"),
+    "sessionDir": _TEXT,
+    "shellPath": _TEXT,
+    "shellCommandPrefix": _TEXT,
+    "httpIdleTimeoutMs": (
+        lambda value: value == "disabled" or _is_count(value),
+        'a whole number of milliseconds or "disabled"',
+    ),
+    "retry": _OBJECT,
+    "retry.enabled": _FLAG,
+    "retry.maxRetries": _COUNT,
+    "retry.baseDelayMs": _COUNT,
+    "retry.maxAgentDelayMs": _COUNT,
+    "compaction": _OBJECT,
+    "compaction.enabled": _FLAG,
+    "compaction.reserveTokens": _COUNT,
+    "compaction.keepRecentTokens": _COUNT,
+}
+"""What each known key holds, in the words of the error for anything else."""
