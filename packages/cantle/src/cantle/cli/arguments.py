@@ -1,0 +1,178 @@
+"""Options and positionals of `cantle`, with the meanings of the reference's command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from cantle.version import VERSION
+
+__all__ = ["Parser", "build_parser", "parse_arguments"]
+
+LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+
+USAGE = "cantle [options] [--] [@file ...] [prompt ...]\n       cantle demo [--json] [--folder DIR]"
+
+EPILOG = """\
+examples:
+  cantle "explain what this project does"
+  git diff | cantle -p "review this change"
+  cantle --mode json "run the tests" > events.jsonl
+  cantle -c "and now fix it"                 continue the last session in this folder
+  cantle -p @notes.md "turn this into a list"
+  cantle demo                                see it work: no key, no network
+
+Settings, keys, models and sessions live in ~/.cantle (CANTLE_DIR moves it)."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a wrong call as one sentence and where to read on, exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"cantle: {message}. See `{self.prog} --help`.\n")
+
+
+def build_parser() -> Parser:
+    """The parser of everything but sub-commands. `--` is split off before it sees the arguments."""
+    parser = Parser(
+        prog="cantle",
+        usage=USAGE,
+        description="A coding agent for the terminal: it reads, runs, edits and writes in the current folder.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument(
+        "prompts", nargs="*", metavar="prompt", help="what to do; several are run one after another"
+    )
+    _mode_options(parser.add_argument_group("mode"))
+    _model_options(parser.add_argument_group("model"))
+    _session_options(parser.add_argument_group("session"))
+    _tool_options(parser.add_argument_group("tools"))
+    _prompt_options(parser.add_argument_group("prompt and project"))
+    other = parser.add_argument_group("other")
+    other.add_argument(
+        "--offline", action="store_true", help="no network but model requests (also CANTLE_OFFLINE=1)"
+    )
+    other.add_argument("-h", "--help", action="help", help="show this help and exit")
+    other.add_argument("-v", "--version", action="version", version=VERSION, help="show the version and exit")
+    return parser
+
+
+def _mode_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("-p", "--print", action="store_true", help="print the final answer only, then exit")
+    group.add_argument(
+        "--mode", choices=("text", "json"), default="text", help="json: one event record a line"
+    )
+
+
+def _model_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--provider", metavar="NAME", help="provider of the model; `scripted` plays a file")
+    group.add_argument(
+        "--model", metavar="PATTERN", help="model: id, provider/id or part of a name; `:level` may follow"
+    )
+    group.add_argument(
+        "--thinking", choices=LEVELS, metavar="LEVEL", help=f"thinking level: {', '.join(LEVELS)}"
+    )
+    group.add_argument("--api-key", metavar="KEY", help="key for this run, not stored")
+    group.add_argument(
+        "--list-models",
+        nargs="?",
+        const="",
+        metavar="SEARCH",
+        help="list the models that can be used, and exit",
+    )
+
+
+def _session_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-c", "--continue", dest="continue_", action="store_true", help="continue the last session here"
+    )
+    group.add_argument(
+        "--session", metavar="PATH|ID", help="continue a session, by file or by (part of) its id"
+    )
+    group.add_argument("--session-dir", metavar="DIR", help="where sessions are kept")
+    group.add_argument("--no-session", action="store_true", help="keep no session file")
+    group.add_argument("-n", "--name", help="display name of the session")
+
+
+def _tool_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-t",
+        "--tools",
+        metavar="LIST",
+        help="tools by name, comma-separated; or +name,-name to change the default",
+    )
+    group.add_argument(
+        "-xt", "--exclude-tools", metavar="LIST", help="leave these out; `*` matches any characters"
+    )
+    group.add_argument("-nt", "--no-tools", action="store_true", help="no tools at all")
+
+
+def _prompt_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--system-prompt", metavar="TEXT|FILE", help="instead of the default system prompt")
+    group.add_argument(
+        "--append-system-prompt",
+        metavar="TEXT|FILE",
+        action="append",
+        default=[],
+        help="after the system prompt; repeatable",
+    )
+    group.add_argument(
+        "-nc", "--no-context-files", action="store_true", help="do not read AGENTS.md and CLAUDE.md"
+    )
+    group.add_argument(
+        "-a", "--approve", action="store_true", help="trust this project's .cantle folder for this run"
+    )
+    group.add_argument(
+        "-na", "--no-approve", action="store_true", help="ignore this project's .cantle folder for this run"
+    )
+
+
+def parse_arguments(arguments: Sequence[str], parser: Parser | None = None) -> argparse.Namespace:
+    """Parse the command line; exits with 2 where it cannot be meant.
+
+    All after the first `--` are prompts, whatever they begin with.
+    """
+    parser = parser or build_parser()
+    options, literal = list(arguments), []
+    if "--" in options:
+        cut = options.index("--")
+        options, literal = options[:cut], options[cut + 1 :]
+    parsed = parser.parse_intermixed_args(_attach_values(options))
+    parsed.files = [word[1:] for word in parsed.prompts if word.startswith("@") and len(word) > 1]
+    parsed.prompts = [
+        word for word in parsed.prompts if not (word.startswith("@") and len(word) > 1)
+    ] + literal
+    _check(parsed, parser)
+    return parsed
+
+
+def _attach_values(options: list[str]) -> list[str]:
+    """`--tools -write` as `--tools=-write`: argparse would take the value for an option."""
+    attached: list[str] = []
+    for word in options:
+        if attached and attached[-1] in ("-t", "--tools") and word.startswith("-"):
+            attached[-1:] = [f"--tools={word}"]
+        else:
+            attached.append(word)
+    return attached
+
+
+def _check(parsed: argparse.Namespace, parser: Parser) -> None:
+    pairs = (
+        ("--continue and --session exclude each other", parsed.continue_ and parsed.session),
+        ("--continue and --no-session exclude each other", parsed.continue_ and parsed.no_session),
+        ("--session and --no-session exclude each other", parsed.session and parsed.no_session),
+        ("--approve and --no-approve exclude each other", parsed.approve and parsed.no_approve),
+        ("--tools and --no-tools exclude each other", parsed.tools is not None and parsed.no_tools),
+        (
+            "--provider needs --model as well",
+            parsed.provider and not parsed.model and parsed.list_models is None,
+        ),
+    )
+    for message, wrong in pairs:
+        if wrong:
+            parser.error(message)

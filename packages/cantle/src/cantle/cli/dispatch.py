@@ -1,0 +1,56 @@
+"""From the first word to what runs: a built-in sub-command, another distribution's, or a prompt."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+__all__ = ["dispatch"]
+
+ENTRY_POINTS: Final = "cantle.commands"
+"""Entry-point group of other distributions' sub-commands: functions from arguments to an exit code."""
+
+_WORD: Final = re.compile(r"[a-z][a-z0-9-]*")
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Run what the command line asks for and return the exit code."""
+    from cantle.errors import UserError
+
+    try:
+        command = _command(arguments[0]) if arguments else None
+        if command is not None:
+            return command(list(arguments[1:]))
+        from cantle.cli.run import run
+
+        return run(arguments)
+    except UserError as error:
+        sys.stderr.write(f"cantle: {error}\n")
+        return 1
+    except BrokenPipeError:
+        return _reader_gone()
+
+
+def _reader_gone() -> int:
+    """Whoever read stdout has left: end quietly, also when Python flushes stdout at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _command(word: str) -> Callable[[list[str]], int] | None:
+    """The sub-command of that name, if there is one. A prompt of several words never looks for one."""
+    if not _WORD.fullmatch(word):
+        return None
+    if word == "demo":
+        from cantle.demo import main
+
+        return main
+    from importlib.metadata import entry_points
+
+    for entry_point in entry_points(group=ENTRY_POINTS, name=word):
+        command: Callable[[list[str]], int] = entry_point.load()
+        return command
+    return None

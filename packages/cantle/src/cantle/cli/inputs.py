@@ -1,0 +1,78 @@
+"""What the command line asks for beside options: prompts, `@file`s and piped stdin, joined in that order of use."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cantle.errors import UserError
+from cantle.modes.print_mode import Prompt
+from cantle_ai.content import TextContent, UserContent
+
+__all__ = ["collect_prompts", "piped_stdin", "text_or_file"]
+
+
+def piped_stdin() -> str | None:
+    """All of stdin when it is not a terminal; None when it is one, is closed, or holds nothing but white space."""
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        return None
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    except OSError:
+        return None
+    return text if text.strip() else None
+
+
+def collect_prompts(
+    prompts: Sequence[str], files: Sequence[str], stdin: str | None, cwd: Path
+) -> list[Prompt]:
+    """The prompts to run. Stdin and files come before the first one's own text, and make one without any.
+
+    Raises UserError for a file that cannot be read or sent.
+    """
+    first = [part for part in (stdin, *(_without_surrogates(p) for p in prompts[:1])) if part]
+    images: list[UserContent] = []
+    texts: list[str] = []
+    for name in files:
+        _attach(name, cwd, texts, images)
+    text = "\n".join([*texts, *first])
+    rest = [Prompt(_without_surrogates(prompt)) for prompt in prompts[1:]]
+    if images:
+        blocks = [TextContent(text)] if text else []
+        return [Prompt([*blocks, *images]), *rest]
+    return [Prompt(text), *rest] if text else rest
+
+
+def text_or_file(value: str) -> str:
+    """The text itself, or what is in the file of that name.
+
+    Raises UserError when there is such a file and it cannot be read.
+    """
+    try:
+        is_file = os.path.isfile(value)
+    except ValueError:  # a NUL byte
+        return value
+    if not is_file:
+        return value
+    try:
+        return Path(value).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"{value} cannot be read: {error.strerror}.") from None
+
+
+def _attach(name: str, cwd: Path, texts: list[str], images: list[UserContent]) -> None:
+    from cantle.tools.attachments import read_attachment
+
+    path, content = read_attachment(name, cwd)
+    if isinstance(content, str):
+        texts.append(f'<file name="{path}">\n{content}\n</file>')
+    else:
+        texts.append(f'<file name="{path}"></file>')
+        images.append(content)
+
+
+def _without_surrogates(text: str) -> str:
+    """Arguments that are not UTF-8 arrive with lone surrogates, which no request may hold."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

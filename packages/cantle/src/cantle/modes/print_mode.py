@@ -1,0 +1,144 @@
+"""Runs the given prompts and ends: the final answer as text, or every event as a JSON record."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+from msgspec import Struct
+
+from cantle.hub.events import AutoRetryStart, SessionEvent
+from cantle.hub.session import AgentSession
+from cantle.modes.output import Output
+from cantle_agent.events import MessageUpdate
+from cantle_ai.content import UserContent
+from cantle_ai.messages import AssistantMessage
+
+__all__ = ["Prompt", "run_prompts"]
+
+
+class Prompt(Struct, frozen=True):
+    """One prompt as the command line gave it: text, or blocks where files came with it."""
+
+    content: str | Sequence[UserContent]
+
+
+async def run_prompts(
+    session: AgentSession, prompts: Sequence[Prompt], output: Output, *, json_mode: bool
+) -> int:
+    """Run `prompts` one after another and write to `output`. Returns the exit code.
+
+    0 when the last answer is whole; 1 when one failed, was cut at the output limit or could not be written,
+    with the reason on stderr; 128 + n when signal n ended it. A reader that is gone ends it quietly.
+    Raises nothing that a session's `prompt` does not.
+    """
+    unsubscribe = session.subscribe(_JsonListener(session, output) if json_mode else _TextListener())
+    code = 0
+    with _Signals(session) as signals:
+        try:
+            if json_mode:
+                from cantle.modes.json_events import encode_record
+
+                output.write(encode_record(session.session.header.to_json()))
+            for prompt in prompts:
+                await session.prompt(prompt.content)
+                code = _outcome(session, quiet=signals.received is not None or output.closed)
+                if code or signals.received is not None or output.closed:
+                    break
+            if not json_mode and not signals.received:
+                _write_answer(session, output)
+            await output.drain()
+        except OSError as error:
+            sys.stderr.write(f"cantle: the output could not be written: {error.strerror or error}.\n")
+            code = 1
+        finally:
+            unsubscribe()
+    if signals.received is not None:
+        sys.stderr.write(f"cantle: stopped by {signal.Signals(signals.received).name}.\n")
+        return 128 + signals.received
+    return code
+
+
+def _outcome(session: AgentSession, *, quiet: bool) -> int:
+    """Whether the last answer is what was asked for; says on stderr why it is not."""
+    last = _last_answer(session)
+    if last is None or last.stop_reason in ("stop", "toolUse", "deferred"):
+        return 0
+    if not quiet:
+        reason = last.error_message or f"the run ended with `{last.stop_reason}`"
+        if last.stop_reason == "length":
+            reason = "the answer was cut at the model's output limit; ask it to go on with `cantle -c`"
+        sys.stderr.write(f"cantle: {reason.rstrip('.')}.\n")
+    return 1
+
+
+def _last_answer(session: AgentSession) -> AssistantMessage | None:
+    return next((m for m in reversed(session.messages) if isinstance(m, AssistantMessage)), None)
+
+
+def _write_answer(session: AgentSession, output: Output) -> None:
+    last = _last_answer(session)
+    if last is not None and last.stop_reason not in ("error", "aborted") and last.text:
+        text = last.text if last.text.endswith("\n") else last.text + "\n"
+        output.write(text.encode("utf-8", "replace"))
+
+
+class _TextListener:
+    """Print mode says nothing before the end, except why it waits."""
+
+    async def __call__(self, event: SessionEvent) -> None:
+        if isinstance(event, AutoRetryStart):
+            seconds = f"{event.delay_ms / 1000:g} s"
+            sys.stderr.write(
+                f"cantle: {event.error_message}; trying again in {seconds} ({event.attempt} of {event.max_attempts}).\n"
+            )
+
+
+class _JsonListener:
+    """Writes each event as its record, at the reader's pace; a reader that is gone stops the run."""
+
+    def __init__(self, session: AgentSession, output: Output) -> None:
+        from cantle.modes.json_events import EventEncoder
+
+        self._session = session
+        self._output = output
+        self._encode: Callable[[SessionEvent], bytes] = EventEncoder().encode
+
+    async def __call__(self, event: SessionEvent) -> None:
+        output = self._output
+        output.write(self._encode(event))
+        if output.full or not isinstance(event, MessageUpdate):
+            await output.drain()
+        if output.closed:
+            self._session.request_abort()
+
+
+class _Signals:
+    """SIGINT and SIGTERM abort the run cleanly; a second one of them ends the process as usual."""
+
+    def __init__(self, session: AgentSession) -> None:
+        self._session = session
+        self._previous: dict[int, object] = {}
+        self.received: int | None = None
+
+    def __enter__(self) -> _Signals:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            self.received = number
+            for each, previous in self._previous.items():
+                signal.signal(each, previous)  # type: ignore[arg-type]
+            loop.call_soon_threadsafe(self._session.request_abort)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._previous[number] = signal.signal(number, handle)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.received is None:
+            for number, previous in self._previous.items():
+                signal.signal(number, previous)  # type: ignore[arg-type]

@@ -1,0 +1,3 @@
+"""The version of this distribution. All Cantle distributions share it."""
+
+VERSION = "0.1.0"

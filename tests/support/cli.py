@@ -1,0 +1,74 @@
+"""The command line as a user has it: a process of its own, with its own configuration folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+TIMEOUT = 50.0
+"""Seconds a spawned command may take before the test fails."""
+
+
+@dataclass
+class Cli:
+    """Runs `cantle` in `cwd` with its configuration in `home`, and no variable that would leak in."""
+
+    home: Path
+    cwd: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "TMPDIR", "SYSTEMROOT") if name in os.environ}
+        return {**kept, "HOME": str(self.home), "CANTLE_DIR": str(self.home / "cantle"), **self.variables}
+
+    @property
+    def config(self) -> Path:
+        folder = self.home / "cantle"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def configure(self, base_url: str, **model: Any) -> None:
+        """Write a `models.json` whose provider `loop` with model `m` is at `base_url`."""
+        row = {"id": "m", "contextWindow": 100_000, "maxTokens": 4096, **model}
+        provider = {"baseUrl": base_url, "api": "openai-completions", "apiKey": "sk-loop", "models": [row]}
+        (self.config / "models.json").write_text(json.dumps({"providers": {"loop": provider}}), "utf-8")
+
+    @staticmethod
+    def words(*arguments: str) -> list[str]:
+        """The command line itself, with this Python."""
+        return [sys.executable, "-c", "import sys; from cantle.cli import main; sys.exit(main())", *arguments]
+
+    def run(self, *arguments: str, stdin: str | bytes = b"") -> subprocess.CompletedProcess[str]:
+        """Run to the end. Output is decoded as UTF-8."""
+        done = subprocess.run(
+            self.words(*arguments),
+            cwd=self.cwd,
+            env=self.environment(),
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Start without waiting; stdout and stderr are pipes unless `options` say otherwise."""
+        pipes: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+        }
+        return subprocess.Popen(
+            self.words(*arguments), cwd=self.cwd, env=self.environment(), **{**pipes, **options}
+        )
+
+    def sessions(self) -> list[Path]:
+        """The session files written so far, oldest first."""
+        return sorted((self.home / "cantle" / "sessions").glob("*/*.jsonl"))
