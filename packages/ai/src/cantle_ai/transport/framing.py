@@ -13,6 +13,8 @@ __all__ = ["Chunked", "Counted", "Framing", "FramingError", "ToTheEnd"]
 _LONGEST_LINE = 16 * 1024
 """A chunk's size line, with extensions, or a trailer line. Far above what servers send."""
 
+_LF = 0x0A
+
 
 class FramingError(ValueError):
     """The bytes are not the coding that the head announced."""
@@ -87,54 +89,64 @@ class Chunked:
         if self._held:
             data, self._held = self._held + data, b""
         out: list[bytes] = []
-        place, end = 0, len(data)
+        place = self._rest_of_chunk(data, out) if self._left else 0
+        end = len(data)
+        find, append = data.find, out.append
         while place < end and not self.done:
-            if self._left:
-                place = self._chunk(data, place, out)
-                continue
-            line_end = data.find(b"\n", place)
+            line_end = find(b"\n", place)
             if line_end < 0:
-                self._held = data[place:]
-                if len(self._held) > _LONGEST_LINE:
-                    raise FramingError(f"no chunk size, but {_quote(self._held)}")
+                self._hold(data[place:])
                 break
-            line = data[place:line_end]
-            place = line_end + 1
-            self._line(line)
-        if self.done and place < end:
-            self.clean = False
-        return out[0] if len(out) == 1 else b"".join(out)
+            size = 0 if self._trailer else _size(data[place:line_end])
+            start, stop = line_end + 1, line_end + 1 + size
+            if size == 0:
+                self.done = self._trailer and line_end - place <= 1
+                self._trailer = True
+                place = start
+            elif stop + 1 < end and data[stop + 1] == _LF:
+                append(data[start:stop])
+                place = stop + 2
+            else:
+                self._left = size + 2
+                place = start + self._rest_of_chunk(data[start:], out)
+        self.clean = not (self.done and place < end)
+        return b"".join(out)
 
     def finish(self) -> bool:
         return self.done
 
-    def _chunk(self, data: bytes, place: int, out: list[bytes]) -> int:
-        stop = place + self._left
-        part = data[place : max(place, stop - 2)]
+    def _rest_of_chunk(self, data: bytes, out: list[bytes]) -> int:
+        """What `data` has of the present chunk. Returns how far that goes."""
+        left = self._left
+        part = data[: max(0, left - 2)]
         if part:
             out.append(part)
-        if stop > len(data):
-            self._left = stop - len(data)
+        if left > len(data):
+            self._left = left - len(data)
             return len(data)
-        # A chunk that ended in an earlier block has left only its line end to look at.
-        close = data[max(place, stop - 2) : stop]
+        close = data[max(0, left - 2) : left]
         if close not in (b"\r\n", b"\n"):
             raise FramingError(f"a chunk ends with {_quote(close)}")
         self._left = 0
-        return stop
+        return left
 
-    def _line(self, line: bytes) -> None:
-        if self._trailer:
-            self.done = line in (b"", b"\r")
-            return
+    def _hold(self, line: bytes) -> None:
+        if len(line) > _LONGEST_LINE:
+            raise FramingError(f"no chunk size, but {_quote(line)}")
+        self._held = line
+
+
+def _size(line: bytes) -> int:
+    try:
+        size = int(line, 16)
+    except ValueError:
         try:
             size = int(line.partition(b";")[0], 16)
         except ValueError:
             raise FramingError(f"no chunk size, but {_quote(line)}") from None
-        if size < 0:
-            raise FramingError(f"a chunk of negative size {size}")
-        self._trailer = size == 0
-        self._left = size + 2 if size else 0
+    if size < 0:
+        raise FramingError(f"a chunk of negative size {size}")
+    return size
 
 
 def _quote(data: bytes) -> str:
