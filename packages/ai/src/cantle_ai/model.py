@@ -36,6 +36,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Whether it answers without a key, as local servers do."""
     headers: Mapping[str, str] = {}
     """Extra request headers; values resolve like `api_key`."""
+    auth_header: bool = False
+    """Whether the key goes out as `Authorization: Bearer` whatever the API's own way is."""
     compat: Mapping[str, Json] = {}
     """Named quirks, by the names of the wire API's compatibility fields."""
 
@@ -59,6 +61,12 @@ class Model(Struct, frozen=True, kw_only=True):
     compat: Mapping[str, Json] = {}
     sampling: JsonObject = {}
     """Fields merged into every request body."""
+    sampling_by_level: Mapping[str, JsonObject] = {}
+    """More of them for one thinking level, over `sampling`."""
+    input_limits: JsonObject = {}
+    """What the endpoint takes: `maxRequestBytes`, `images` with `resize`, `maxPerMessage`, `maxPerRequest`."""
+    prompt_cache: Mapping[str, float] = {}
+    """Seconds that the provider keeps a prompt for, by retention (`short`, `long`)."""
 
     @property
     def key(self) -> str:

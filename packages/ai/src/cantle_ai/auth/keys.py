@@ -1,0 +1,126 @@
+"""What a configured key or header stands for.
+
+    sk-abc123          itself
+    $NAME, ${NAME}     an environment variable, also inside other text: "Bearer $TOKEN"
+    $$, $!             a literal `$` and `!`
+    !command           what the shell command prints, run each time the value is needed
+
+A `$` that begins none of these stands for itself. Values are resolved at each request and never kept, and no
+error quotes a value, a command or what a command printed: errors end in session files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cantle_ai.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+
+__all__ = ["COMMAND_SECONDS", "missing_variables", "resolve_value"]
+
+COMMAND_SECONDS = 30.0
+"""How long a key command may take: long enough for a person to unlock a key ring."""
+
+_OUTPUT_LIMIT = 65_536
+_REFERENCE = re.compile(
+    r"\$(?:\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>[$!]))"
+)
+
+
+def missing_variables(value: str, environ: Mapping[str, str]) -> list[str]:
+    """The variables that `value` refers to and that are unset or empty, each once, in order. Runs nothing."""
+    if value.startswith("!"):
+        return []
+    names = (found["braced"] or found["plain"] for found in _REFERENCE.finditer(value))
+    return list(dict.fromkeys(name for name in names if name and not environ.get(name)))
+
+
+async def resolve_value(
+    value: str, environ: Mapping[str, str], *, name: str, timeout: float = COMMAND_SECONDS
+) -> str:
+    """What `value` stands for now. `name` says in errors whose value it is; `timeout` bounds a command, in seconds.
+
+    Raises :class:`ConfigurationError` when a variable is not set, or a command fails, prints nothing, more
+    than one line or too much, or takes too long.
+    """
+    if value.startswith("!"):
+        return await _command_output(value[1:], environ, name, timeout)
+    missing = missing_variables(value, environ)
+    if missing:
+        raise ConfigurationError(
+            None, f"{name} refers to ${missing[0]}, which is not set. Set that environment variable"
+        )
+
+    def stands_for(found: re.Match[str]) -> str:
+        variable = found["braced"] or found["plain"]
+        return environ[variable] if variable else found["sign"]
+
+    return _REFERENCE.sub(stands_for, value)
+
+
+async def _command_output(command: str, environ: Mapping[str, str], name: str, timeout: float) -> str:
+    import asyncio
+    import subprocess
+
+    process = await asyncio.create_subprocess_shell(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=dict(environ),
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(timeout):
+            output = await _first_bytes(process)
+            status = await process.wait() if len(output) <= _OUTPUT_LIMIT else 0
+        problem = f"failed with exit status {status}" if status else _unusable(output)
+    except TimeoutError:
+        output, problem = b"", f"did not end within {timeout:g} s"
+    finally:
+        await _end(process)
+    if problem is not None:
+        raise ConfigurationError(None, f"The command for {name} {problem}. Run it in a shell to see why")
+    return output.decode("utf-8").strip()
+
+
+async def _first_bytes(process: Process) -> bytes:
+    """What it prints, up to a little more than is allowed."""
+    assert process.stdout is not None
+    parts: list[bytes] = []
+    size = 0
+    while size <= _OUTPUT_LIMIT and (part := await process.stdout.read(_OUTPUT_LIMIT)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def _unusable(output: bytes) -> str | None:
+    if len(output) > _OUTPUT_LIMIT:
+        return f"printed more than {_OUTPUT_LIMIT // 1024} KB"
+    try:
+        text = output.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return "printed something that is not UTF-8 text"
+    if not text:
+        return "printed nothing"
+    return None if text.isprintable() else "printed more than one line of text"
+
+
+async def _end(process: Process) -> None:
+    """Stop the command with everything that it started. On Windows, the shell alone."""
+    import os
+    import signal
+
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        elif process.returncode is None:
+            process.kill()
+    except (ProcessLookupError, PermissionError):
+        pass
+    await process.wait()

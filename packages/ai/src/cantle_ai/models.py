@@ -1,0 +1,346 @@
+"""All models at hand, and the way to ask one of them.
+
+    models = Models()
+    message = await models.complete(models.find("openai", "gpt-5"), Context(messages=[UserMessage("hello")]))
+
+A request finds its provider by the model's `provider`, its wire API by the model's `api`, and its key when
+it is made, in this order: the options' `api_key`, the stored credential, the configured `apiKey`, the
+provider's environment variables. Nothing is loaded or connected before that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from cantle_ai.abort import AbortSignal
+from cantle_ai.auth.keys import missing_variables, resolve_value
+from cantle_ai.builder import AnswerBuilder
+from cantle_ai.context import Context
+from cantle_ai.errors import ConfigurationError
+from cantle_ai.events import AssistantMessageEvent
+from cantle_ai.messages import AssistantMessage, ThinkingLevel
+from cantle_ai.model import Model, Provider, StreamOptions
+from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
+from cantle_ai.stream import AssistantMessageStream, StreamFunction
+
+if TYPE_CHECKING:
+    from cantle_ai.apis.port import WireApi
+    from cantle_ai.auth.credentials import Credentials
+    from cantle_ai.model_entries import ModelEntry
+    from cantle_ai.models_file import ModelsFile, ProviderEntry
+    from cantle_ai.transport.port import Transport
+
+__all__ = ["ModelSource", "Models"]
+
+ModelSource: TypeAlias = "Sequence[Model] | Callable[[Provider], Sequence[Model]]"
+"""A provider's models, or what loads them when they are first asked for."""
+
+_AUTH_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
+
+
+class Models:
+    """Providers and their models; finds them, resolves their keys and dispatches requests. One event loop."""
+
+    def __init__(
+        self,
+        *,
+        providers: Iterable[Provider] = BUILTIN_PROVIDERS,
+        transport: Transport | None = None,
+        credentials: Credentials | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """`providers` come with the catalog's models. The default transport is made at the first request.
+
+        `environ` is what keys are looked up in, and what key commands run with; the process's by default.
+        """
+        self._environ = os.environ if environ is None else environ
+        self._credentials = credentials
+        self._transport = transport
+        self._owns_transport = transport is None
+        self._shelves: dict[str, _Shelf] = {}
+        self._apis: dict[str, Callable[[], WireApi]] = dict(WIRE_APIS)
+        self._streams: dict[str, StreamFunction] = {}
+        for provider in providers:
+            self.add_provider(provider, _catalog)
+
+    def add_provider(self, provider: Provider, models: ModelSource = ()) -> None:
+        """Add a provider with its models, in place of one of the same id."""
+        self._shelves[provider.id] = _Shelf(provider, models)
+
+    def register_api(self, name: str, loader: Callable[[], WireApi]) -> None:
+        """Serve models whose `api` is `name` with the wire API that `loader` gives; called at each request."""
+        self._apis[name] = loader
+
+    def register_stream(self, provider_id: str, stream_function: StreamFunction) -> None:
+        """Serve all models of a provider with a stream function: no wire API, no key."""
+        self._streams[provider_id] = stream_function
+
+    def apply(self, file: ModelsFile) -> None:
+        """Add and change what a models file says, over what is registered now.
+
+        Raises :class:`ConfigurationError` when it describes a new provider only in part.
+        """
+        for entry in file.providers.values():
+            shelf = self._shelves.get(entry.id)
+            if shelf is None:
+                models = file.models.get(entry.id, ())
+                if not models:
+                    continue
+                shelf = self._shelves[entry.id] = _Shelf(_described(entry, models), ())
+            shelf.apply(file, entry)
+
+    @property
+    def providers(self) -> list[Provider]:
+        """All providers, in the order in which they were added."""
+        return [shelf.provider for shelf in self._shelves.values()]
+
+    def provider(self, provider_id: str) -> Provider | None:
+        shelf = self._shelves.get(provider_id)
+        return None if shelf is None else shelf.provider
+
+    def list(self, provider: str | None = None) -> list[Model]:
+        """All models, or those of one provider; of an unknown one, none."""
+        shelves = self._shelves.values() if provider is None else [self._shelves.get(provider)]
+        return [model for shelf in shelves if shelf is not None for model in shelf.models.values()]
+
+    def find(self, provider_id: str, model_id: str) -> Model | None:
+        """The model of exactly that provider and id."""
+        shelf = self._shelves.get(provider_id)
+        return None if shelf is None else shelf.models.get(model_id)
+
+    def configured(self, provider_id: str) -> bool:
+        """Whether a request to the provider would have a key, as far as can be told without running a command."""
+        provider = self.provider(provider_id)
+        if provider_id in self._streams:
+            return True
+        if provider is None:
+            return False
+        if self._credentials is not None and self._credentials.key(provider_id):
+            return True
+        return self._has_own_key(provider)
+
+    async def has_auth(self, provider_id: str) -> bool:
+        """The same, with credentials that take time to ask."""
+        if self.configured(provider_id):
+            return True
+        known = provider_id in self._shelves and self._credentials is not None
+        return known and bool(await self._stored_key(provider_id))
+
+    def stream(
+        self, model: Model, context: Context, options: StreamOptions | None = None
+    ) -> AssistantMessageStream:
+        """Ask a model. Never raises: whatever is wrong becomes an `error` event and a final message."""
+        options = options or StreamOptions()
+        registered = self._streams.get(model.provider)
+        if registered is not None:
+            return registered(model, context, options)
+        level = model.clamp(options.thinking)
+        builder = AnswerBuilder(
+            api=model.api, provider=model.provider, model=model.id, price=model.price, thinking_level=level
+        )
+
+        def source(
+            builder: AnswerBuilder, signal: AbortSignal
+        ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
+            return self._events(model, context, _with_sampling(model, options, level), builder, signal)
+
+        return AssistantMessageStream(source, builder, signal=options.signal)
+
+    async def complete(
+        self, model: Model, context: Context, options: StreamOptions | None = None
+    ) -> AssistantMessage:
+        """Ask a model and wait for the whole answer. Raises nothing of its own: see `stop_reason`."""
+        return await self.stream(model, context, options).result()
+
+    async def api_key(self, model: Model, options: StreamOptions | None = None) -> str | None:
+        """The key that a request to `model` would be made with now; None when its provider needs none.
+
+        Raises :class:`ConfigurationError` when there is none, or it cannot be resolved.
+        """
+        provider = self._provider_of(model)
+        given = options.api_key if options is not None else None
+        key = given or await self._key(provider)
+        if key is None and not provider.key_optional and not _carries_auth(provider, model):
+            raise ConfigurationError(None, _no_key(provider))
+        return key
+
+    async def aclose(self) -> None:
+        """Close the transport, if it was made here."""
+        transport = self._transport
+        if self._owns_transport and transport is not None:
+            self._transport = None
+            await transport.aclose()
+
+    async def _events(
+        self,
+        model: Model,
+        context: Context,
+        options: StreamOptions,
+        builder: AnswerBuilder,
+        signal: AbortSignal,
+    ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
+        provider = self._provider_of(model)
+        api = self._api(model)
+        key = await self.api_key(model, options)
+        headers = await self._headers(provider, model)
+        if provider.auth_header and key is not None:
+            headers.setdefault("Authorization", f"Bearer {key}")
+        if provider.compat:
+            model = msgspec.structs.replace(model, compat={**provider.compat, **model.compat})
+        source = api(model, context, options, transport=self._port(), api_key=key, headers=headers)
+        batches = source(builder, signal)
+        try:
+            async for batch in batches:
+                yield batch
+        finally:
+            close = getattr(batches, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _provider_of(self, model: Model) -> Provider:
+        provider = self.provider(model.provider)
+        if provider is None:
+            known = ", ".join(self._shelves) or "none"
+            raise ConfigurationError(
+                None, f'There is no provider "{model.provider}" (known: {known}). Add it to models.json'
+            )
+        return provider
+
+    def _api(self, model: Model) -> WireApi:
+        loader = self._apis.get(model.api)
+        if loader is None:
+            raise ConfigurationError(
+                None,
+                f'The model {model.key} speaks the API "{model.api}", which is not one of '
+                f"{', '.join(sorted(self._apis))}. Correct its `api` in models.json",
+            )
+        return loader()
+
+    def _port(self) -> Transport:
+        if self._transport is None:
+            from cantle_ai.transport.urllib3_thread import Urllib3Transport
+
+            self._transport = Urllib3Transport()
+        return self._transport
+
+    async def _key(self, provider: Provider) -> str | None:
+        stored = await self._stored_key(provider.id)
+        if stored:
+            return await resolve_value(stored, self._environ, name=f"the stored key of {provider.id}")
+        if provider.api_key:
+            return await resolve_value(
+                provider.api_key, self._environ, name=f"providers.{provider.id}.apiKey in models.json"
+            )
+        return next((key for name in provider.key_variables if (key := self._environ.get(name))), None)
+
+    async def _stored_key(self, provider_id: str) -> str | None:
+        return None if self._credentials is None else await self._credentials.get(provider_id)
+
+    def _has_own_key(self, provider: Provider) -> bool:
+        if provider.key_optional or _carries_auth(provider, None):
+            return True
+        if provider.api_key:
+            return not missing_variables(provider.api_key, self._environ)
+        return any(self._environ.get(name) for name in provider.key_variables)
+
+    async def _headers(self, provider: Provider, model: Model) -> dict[str, str]:
+        """The configured headers with their values resolved, the model's over the provider's."""
+        values: dict[str, tuple[str, str]] = {}
+        for name, value in (*provider.headers.items(), *model.headers.items()):
+            values[name.lower()] = (name, value)
+        return {
+            name: await resolve_value(value, self._environ, name=f"the header {name} of {provider.id}")
+            for name, value in values.values()
+        }
+
+
+class _Shelf:
+    """A provider and its models, with what models files change about them, worked out when first asked for."""
+
+    def __init__(self, provider: Provider, source: ModelSource) -> None:
+        self.provider = provider
+        self._source = source
+        self._files: list[tuple[ModelsFile, ProviderEntry]] = []
+        self._models: dict[str, Model] | None = None
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """By id, in order."""
+        if self._models is None:
+            source = self._source
+            listed = source(self.provider) if callable(source) else source
+            self._models = {model.id: model for model in listed}
+            for file, entry in self._files:
+                self._change(self._models, file, entry)
+        return self._models
+
+    def apply(self, file: ModelsFile, entry: ProviderEntry) -> None:
+        self.provider = _changed_provider(self.provider, entry)
+        self._files.append((file, entry))
+        self._models = None
+
+    def _change(self, models: dict[str, Model], file: ModelsFile, entry: ProviderEntry) -> None:
+        from cantle_ai.model_entries import changed_model, new_model
+
+        if entry.base_url is not None:
+            for model in models.values():
+                models[model.id] = msgspec.structs.replace(model, base_url=entry.base_url)
+        for override in file.overrides.get(entry.id, ()):
+            if override.id in models:
+                models[override.id] = changed_model(models[override.id], override)
+        for added in file.models.get(entry.id, ()):
+            models[added.id] = new_model(added, self.provider)
+
+
+def _catalog(provider: Provider) -> Sequence[Model]:
+    from cantle_ai.catalog import load_catalog
+
+    return load_catalog(provider)
+
+
+def _described(entry: ProviderEntry, models: Sequence[ModelEntry]) -> Provider:
+    """A provider of a models file alone. Its models may say for themselves where they are and what they speak."""
+    base_url = entry.base_url or models[0].base_url
+    api = entry.api or models[0].api
+    if base_url is None or api is None:
+        raise ConfigurationError(None, f'The new provider "{entry.id}" needs a baseUrl and an api')
+    return Provider(id=entry.id, name=entry.name or entry.id, base_url=base_url, api=api)
+
+
+def _changed_provider(provider: Provider, entry: ProviderEntry) -> Provider:
+    given = {
+        name: value
+        for name in ("name", "base_url", "api", "api_key", "auth_header")
+        if (value := getattr(entry, name)) is not None
+    }
+    return msgspec.structs.replace(
+        provider,
+        **given,
+        headers={**provider.headers, **(entry.headers or {})},
+        compat={**provider.compat, **(entry.compat or {})},
+    )
+
+
+def _with_sampling(model: Model, options: StreamOptions, level: ThinkingLevel) -> StreamOptions:
+    """Options with the model's fields for this thinking level under their own."""
+    extra = model.sampling_by_level.get(level)
+    if not extra:
+        return options
+    return msgspec.structs.replace(options, sampling={**extra, **options.sampling})
+
+
+def _carries_auth(provider: Provider, model: Model | None) -> bool:
+    """Whether configured headers authorise requests, so that no key is needed."""
+    headers = (*provider.headers, *(model.headers if model is not None else ()))
+    return any(name.lower() in _AUTH_HEADERS for name in headers)
+
+
+def _no_key(provider: Provider) -> str:
+    ways = [f"set {' or '.join(provider.key_variables)}"] if provider.key_variables else []
+    ways += ["save one in auth.json", "give the provider an apiKey in models.json", "pass --api-key"]
+    ways[0] = ways[0][0].upper() + ways[0][1:]
+    return f"No API key for the provider {provider.id}. {', '.join(ways[:-1])}, or {ways[-1]}"

@@ -1,0 +1,136 @@
+"""`models.json`: providers and models that a person adds or changes.
+
+    {
+      "providers": {
+        "local": {                              // a new provider needs baseUrl, and api here or at each model
+          "baseUrl": "http://localhost:11434/v1",
+          "api": "openai-completions",
+          "apiKey": "$LOCAL_KEY",
+          "models": [{"id": "qwen2.5-coder:7b"}]
+        },
+        "openai": {                             // a known one is changed
+          "modelOverrides": {"gpt-5": {"contextWindow": 200000}}
+        }
+      }
+    }
+
+Field names, types and defaults are the reference's. Comments and trailing commas are allowed. Fields that
+are not known are passed over. What a person wrote wrong is a :class:`ConfigurationError` that names the file
+and the place: line and column for bad JSON, the field's path for a wrong type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from cantle_ai.codec import Json
+from cantle_ai.errors import ConfigurationError
+from cantle_ai.fields import FieldError, Fields
+from cantle_ai.jsonc import JsoncError, parse_jsonc
+from cantle_ai.model_entries import ModelEntry, read_model_entry
+from cantle_ai.providers import BUILTIN_PROVIDERS
+
+__all__ = ["ModelsFile", "ProviderEntry", "load_models_file"]
+
+
+class ProviderEntry(Struct, frozen=True, kw_only=True):
+    """What the file says of a provider itself; None where it is silent."""
+
+    id: str
+    name: str | None = None
+    base_url: str | None = None
+    api: str | None = None
+    api_key: str | None = None
+    headers: Mapping[str, str] | None = None
+    compat: Mapping[str, Json] | None = None
+    auth_header: bool | None = None
+
+
+class ModelsFile(Struct, frozen=True, kw_only=True):
+    """What a models file says. All three maps are by provider id."""
+
+    path: Path
+    providers: Mapping[str, ProviderEntry] = {}
+    models: Mapping[str, tuple[ModelEntry, ...]] = {}
+    """Models that are added, or replace one of the same id."""
+    overrides: Mapping[str, tuple[ModelEntry, ...]] = {}
+    """Changes to models that exist."""
+    warnings: tuple[str, ...] = ()
+    """Sentences about what is understood and not supported."""
+
+
+def load_models_file(path: Path, *, known: Collection[str] | None = None) -> ModelsFile:
+    """Read the file at `path`; one that does not exist, or is empty, says nothing.
+
+    `known` are the ids of the providers that exist without it, the built-in ones by default; all others must be described in full. Raises
+    :class:`ConfigurationError`.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return ModelsFile(path=path)
+    except OSError as error:
+        raise ConfigurationError(path, f"cannot be read ({error.strerror})") from None
+    try:
+        return _read(path, parse_jsonc(data), known if known is not None else _BUILTIN)
+    except JsoncError as error:
+        raise ConfigurationError(path, f"{error}. Correct the file, or move it away") from None
+    except FieldError as error:
+        raise ConfigurationError(path, f"{error}") from None
+
+
+def _read(path: Path, raw: Json, known: Collection[str]) -> ModelsFile:
+    providers: dict[str, ProviderEntry] = {}
+    models: dict[str, tuple[ModelEntry, ...]] = {}
+    overrides: dict[str, tuple[ModelEntry, ...]] = {}
+    warnings: list[str] = []
+    table = None if raw is None else Fields(raw, "").part("providers")
+    for fields in () if table is None else table.named_parts():
+        id = fields.name
+        entry = providers[id] = _provider(fields, id)
+        models[id] = tuple(read_model_entry(model) for model in fields.parts("models"))
+        overrides[id] = _overrides(fields)
+        if id not in known:
+            _require_whole(fields, entry, models[id])
+            if not models[id]:
+                warnings.append(f"{path}: {fields.path} is not a known provider and lists no models.")
+        if fields.text("oauth") is not None:
+            warnings.append(f"{path}: {fields.where('oauth')} is not supported; give the provider an apiKey.")
+    return ModelsFile(
+        path=path, providers=providers, models=models, overrides=overrides, warnings=tuple(warnings)
+    )
+
+
+def _provider(fields: Fields, id: str) -> ProviderEntry:
+    return ProviderEntry(
+        id=id,
+        name=fields.text("name"),
+        base_url=fields.text("baseUrl"),
+        api=fields.text("api"),
+        api_key=fields.text("apiKey"),
+        headers=fields.texts("headers"),
+        compat=fields.json_object("compat"),
+        auth_header=fields.flag("authHeader"),
+    )
+
+
+def _overrides(fields: Fields) -> tuple[ModelEntry, ...]:
+    table = fields.part("modelOverrides")
+    if table is None:
+        return ()
+    return tuple(read_model_entry(part, id=part.name) for part in table.named_parts())
+
+
+_BUILTIN = frozenset(provider.id for provider in BUILTIN_PROVIDERS)
+
+
+def _require_whole(fields: Fields, entry: ProviderEntry, models: tuple[ModelEntry, ...]) -> None:
+    """A provider that exists nowhere else has to say where it is and what it speaks."""
+    for model in models:
+        if not (entry.base_url or model.base_url):
+            raise FieldError(fields.where("baseUrl"), "is missing: the address of the provider's API")
+        if not (entry.api or model.api):
+            raise FieldError(fields.where("api"), 'is missing: such as "openai-completions"')

@@ -1,0 +1,194 @@
+"""Whether a failed answer may succeed when it is asked for again, and after how long. Tables; nothing waits here.
+
+Facts decide first (the HTTP status and the provider's code, kept in the message's `errorDetails`), the
+text of the error last and only by whole words, because texts quote anything.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from cantle_ai.codec import JsonObject
+from cantle_ai.messages import AssistantMessage
+from cantle_ai.overflow import is_overflow
+
+__all__ = ["RetryPolicy", "delay_ms", "retryable"]
+
+
+class RetryPolicy(Struct, frozen=True, kw_only=True):
+    """How often and how patiently. 2 s, 4 s, 8 s by default."""
+
+    max_retries: int = 3
+    base_delay_ms: int = 2000
+    """The first wait; each following one is twice as long."""
+    max_delay_ms: int = 60_000
+    """No wait is longer, whatever a server asks for. 0 sets no limit."""
+
+
+def retryable(message: AssistantMessage) -> bool:
+    """Whether to ask again: overload, rate limits, server faults, broken connections; not what will fail again.
+
+    Exhausted quota, bad keys, requests that the provider refuses and a context that is too long are final.
+    """
+    if message.stop_reason != "error" or is_overflow(message, None):
+        return False
+    text = message.error_message or ""
+    details = _details(message)
+    code = _word(details.get("code"))
+    if code in _FINAL_CODES or _FINAL_TEXT.search(text):
+        return False
+    if code in _PASSING_CODES:
+        return True
+    status = details.get("status")
+    if isinstance(status, int) and not isinstance(status, bool) and status >= 400:
+        return status in _PASSING_STATUSES or (status >= 500 and status not in _FINAL_STATUSES)
+    if details.get("kind") in ("network", "timeout"):
+        return True
+    return _PASSING_TEXT.search(text) is not None
+
+
+def delay_ms(message: AssistantMessage, attempt: int, policy: RetryPolicy) -> int:
+    """Milliseconds to wait before retry number `attempt`, from 1: what the server asked for, else the backoff."""
+    asked = _details(message).get("retryAfterMs")
+    backoff = policy.base_delay_ms * 2 ** min(max(attempt - 1, 0), 32)
+    known = isinstance(asked, int | float) and not isinstance(asked, bool) and 0 < asked < float("inf")
+    delay = int(asked) if known and isinstance(asked, int | float) else backoff
+    return min(delay, policy.max_delay_ms) if policy.max_delay_ms > 0 else delay
+
+
+def _details(message: AssistantMessage) -> JsonObject:
+    details = (message.extra or {}).get("errorDetails")
+    return details if isinstance(details, dict) else {}
+
+
+def _word(code: object) -> str:
+    """A code as the tables have it: `ResourceExhausted` and `RESOURCE_EXHAUSTED` are `resource_exhausted`."""
+    if not isinstance(code, str):
+        return ""
+    return _CAMEL.sub("_", code).replace("-", "_").lower()
+
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+_FINAL_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "quota_exceeded",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "insufficient_balance",
+        "insufficient_funds",
+        "credit_balance_too_low",
+        "account_deactivated",
+        "usage_limit_reached",
+        "invalid_api_key",
+        "authentication_error",
+        "permission_error",
+        "permission_denied",
+        "unauthenticated",
+        "model_not_found",
+        "not_found_error",
+        "invalid_request_error",
+        "invalid_argument",
+        "unsupported_parameter",
+        "unsupported_value",
+        "content_policy_violation",
+        "content_filter",
+        "context_length_exceeded",
+    }
+)
+_PASSING_CODES = frozenset(
+    {
+        "rate_limit_exceeded",
+        "rate_limit_error",
+        "too_many_requests",
+        "server_error",
+        "server_busy",
+        "server_overloaded",
+        "overloaded",
+        "overloaded_error",
+        "engine_overloaded",
+        "slow_down",
+        "api_error",
+        "internal",
+        "internal_error",
+        "internal_server_error",
+        "service_unavailable",
+        "unavailable",
+        "resource_exhausted",
+        "deadline_exceeded",
+        "timeout",
+        "timeout_error",
+        "gateway_timeout",
+        "bad_gateway",
+    }
+)
+_PASSING_STATUSES = frozenset({408, 409, 425, 429})
+"""Below 500. 409 is how OpenAI reports a lock that was not got in time."""
+_FINAL_STATUSES = frozenset({501, 505, 510, 511})
+"""From 500 on: what the server cannot do, it will not do later."""
+
+
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile(r"(?<!\w)(?:" + "|".join(patterns) + r")(?!\w)", re.IGNORECASE)
+
+
+_FINAL_TEXT = _any_of(
+    r"insufficient[_ ]quota",
+    r"exceeded your current quota",
+    r"quota exceeded",
+    r"(?:check|update) your (?:plan and )?billing",
+    r"billing (?:hard )?limit",
+    r"credit balance is too low",
+    r"(?:insufficient|not enough|out of) (?:balance|credits?|funds)",
+    r"payment required",
+    r"(?:monthly|weekly|usage|spend(?:ing)?) limit (?:has been )?(?:reached|exceeded)",
+    r"(?:incorrect|invalid|missing) api[ _]key",
+)
+
+_PASSING_TEXT = _any_of(
+    # Sockets and name look-ups, in the words of several run times.
+    r"ECONNRESET",
+    r"ECONNREFUSED",
+    r"ECONNABORTED",
+    r"EPIPE",
+    r"ETIMEDOUT",
+    r"ENETUNREACH",
+    r"EHOSTUNREACH",
+    r"EAI_AGAIN",
+    r"connection (?:reset|refused|aborted|closed|lost|terminated|timed out|error)(?: by \w+)?",
+    r"(?:connection|socket) (?:was |has been )?(?:closed|reset|lost)",
+    r"socket hang up",
+    r"broken pipe",
+    r"other side closed",
+    r"(?:stream|connection|request|TypeError:) (?:was )?terminated",
+    r"^terminated$",
+    r"fetch failed",
+    r"network error",
+    r"temporary failure in name resolution",
+    r"(?:request|connection|read|gateway|response) time(?:d[ -]?out|[ -]?out)",
+    r"timed out",
+    # Proxies and gateways.
+    r"upstream (?:connect|request|prematurely|error)",
+    r"(?:bad|invalid) gateway",
+    r"web server (?:is down|is returning an unknown error)",
+    # Servers.
+    r"(?:server|model|engine|service)(?: is| are)?(?: currently| temporarily)? (?:busy|overloaded|unavailable)",
+    r"server[_ ]busy",
+    r"overloaded(?:_error)?",
+    r"at capacity",
+    r"internal (?:server )?error",
+    r"server[_ ]error",
+    r"rate[ _-]?limit(?:s|ed|_exceeded)?",
+    r"too many requests",
+    r"resource[ _]?exhausted",
+    r"try again (?:later|in)",
+    r"(?:status|code|http|error)(?: code)?[ :=(]{1,3}(?:408|409|425|429|500|502|503|504|52\d|529)",
+    # Answers that stop before their end.
+    r"(?:stream|response|answer)(?: \w+){0,2} ended (?:before|without|early|prematurely|unexpectedly)[^.]*",
+    r"ended without sending any chunks",
+    r"premature(?:ly)? (?:close|end)[a-z]*",
+    r"unexpected (?:end of (?:stream|file|input)|eof)",
+)
