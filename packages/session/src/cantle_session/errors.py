@@ -1,0 +1,29 @@
+"""What can go wrong with sessions, as a person reads it.
+
+SessionError
+├── SessionFileError      a file that cannot be read, written or understood; names it
+└── SessionLookupError    no session, or several, fit what was asked for
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["SessionError", "SessionFileError", "SessionLookupError"]
+
+
+class SessionError(Exception):
+    """Something about a session that a person has to know."""
+
+
+class SessionFileError(SessionError):
+    """`path` cannot be used as it is; `text` says why and what to do. What was on disk is still there."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        super().__init__(f"{path}: {text}")
+        self.path = path
+        self.text = text
+
+
+class SessionLookupError(SessionError):
+    """What was asked for names no session, or more than one."""

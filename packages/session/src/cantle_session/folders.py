@@ -1,0 +1,47 @@
+"""Where sessions lie: one folder for each working directory, one file for each session.
+
+    <sessions root>/--home-ann-project--/2026-01-31T23-59-59-123Z_<session id>.jsonl
+
+The folder's name is the absolute path without its first separator, with `/`, `\\` and `:` as `-`, between
+`--` and `--`: the reference's way, so both find each other's sessions. Different paths can share a folder
+(`/a/b` and `/a:b`); the header of each file says which directory it belongs to. A name too long for a file
+system is cut and ends in a digest of the whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from cantle_session.stamps import file_stamp
+
+__all__ = ["absolute_directory", "session_file_name", "session_folder"]
+
+_LONGEST_NAME = 255
+"""Bytes in a file name, on every common file system."""
+
+
+def absolute_directory(cwd: str | os.PathLike[str]) -> str:
+    """`cwd` as a session's header records it: absolute and normal, links as they are."""
+    path = os.path.abspath(cwd)  # noqa: PTH100 - resolving would follow links
+    return path[1:] if os.sep == "/" and path.startswith("//") else path
+
+
+def session_folder(cwd: str | os.PathLike[str], sessions_root: str | os.PathLike[str]) -> Path:
+    """The folder for the sessions of the working directory `cwd`. Nothing is made."""
+    inner = re.sub(r"[/\\:]", "-", re.sub(r"\A[/\\]", "", absolute_directory(cwd)))
+    name = f"--{inner}--"
+    encoded = os.fsencode(name)
+    if len(encoded) > _LONGEST_NAME:
+        from hashlib import sha256
+
+        digest = sha256(encoded).hexdigest()[:16]
+        kept = encoded[: _LONGEST_NAME - len(digest) - 3].decode("utf-8", "ignore")
+        name = f"{kept}-{digest}--"
+    return Path(sessions_root) / name
+
+
+def session_file_name(timestamp: str, session_id: str) -> str:
+    """The name of a session's file, from its header's time and id."""
+    return f"{file_stamp(timestamp)}_{session_id}.jsonl"

@@ -1,0 +1,203 @@
+"""From the path through the tree to what an agent knows: each step on its own.
+
+    positions on the path  →  those that count  →  their entries  →  agent messages
+
+1. :func:`selection`: the latest compaction stands for what is before the entry that it names as kept.
+2. :func:`edits`: the latest `context_edit` of an entry takes its message out, or gives it other content.
+3. :func:`message_of`: messages as they are; summaries and extension notes as messages of their own.
+
+Nothing is decoded that these steps do not need: what a compaction hides is never read. Messages that no
+model is sent (`system`, unknown roles) stay in the result; :func:`cantle_agent.messages.convert_to_llm`
+leaves them out.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from cantle_agent.messages import AgentMessage
+from cantle_ai.codec import Json, JsonObject
+from cantle_ai.messages import AssistantMessage, UnknownMessage
+from cantle_session.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    ContextEditEntry,
+    CustomMessageEntry,
+    Entry,
+    MessageEntry,
+    ModelChangeEntry,
+    ThinkingLevelChangeEntry,
+)
+from cantle_session.messages import (
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    ExtensionMessage,
+    agent_message_from_json,
+)
+from cantle_session.stamps import milliseconds
+
+__all__ = ["PathView", "SessionContext", "edits", "message_of", "project", "selection"]
+
+_SHOWN = frozenset({"message", "custom_message", "branch_summary", "compaction"})
+
+
+class SessionContext(Struct, frozen=True):
+    """What a session's path comes to."""
+
+    messages: list[AgentMessage]
+    model: tuple[str, str] | None = None
+    """Provider and model id: the latest choice on the path; without one, who gave the latest answer."""
+    thinking_level: str | None = None
+    """The latest choice on the path; None where there is none."""
+
+
+class PathView(Struct, frozen=True):
+    """A path, root first: the kinds and ids of its entries are at hand, the entries are loaded when asked for."""
+
+    kinds: Sequence[str]
+    ids: Sequence[str]
+    load: Callable[[Sequence[int]], Iterable[Entry]]
+    """The entries at these indexes of the path."""
+
+    def last(self, kind: str) -> int | None:
+        """The index of the last entry of this kind."""
+        for index in range(len(self.kinds) - 1, -1, -1):
+            if self.kinds[index] == kind:
+                return index
+        return None
+
+    def entry(self, index: int) -> Entry:
+        (entry,) = self.load([index])
+        return entry
+
+
+def project(path: PathView) -> SessionContext:
+    """The context at the end of `path`."""
+    changes = edits(path)
+    messages = []
+    with _no_collection():
+        for entry in path.load(selection(path)):
+            message = message_of(entry, changes)
+            if message is not None:
+                messages.append(message)
+    return SessionContext(messages, _model(path, messages), _thinking_level(path))
+
+
+def selection(path: PathView) -> list[int]:
+    """The indexes of the entries that may give a message, in the order in which their messages come."""
+    compaction = path.last("compaction")
+    if compaction is None:
+        return [index for index, kind in enumerate(path.kinds) if kind in _SHOWN]
+    entry = path.entry(compaction)
+    chosen = [compaction]
+    if isinstance(entry, CompactionEntry):
+        kept = _last_index(path.ids, entry.first_kept_entry_id, compaction)
+        # An older compaction in the kept part is already in the newer one's summary.
+        chosen += [i for i in range(kept, compaction) if path.kinds[i] in _SHOWN - {"compaction"}]
+    chosen += [i for i in range(compaction + 1, len(path.kinds)) if path.kinds[i] in _SHOWN]
+    return chosen
+
+
+def edits(path: PathView) -> dict[str, JsonObject | None]:
+    """For each entry that was edited on this path, what the latest edit puts in its place."""
+    indexes = [index for index, kind in enumerate(path.kinds) if kind == "context_edit"]
+    found = {}
+    for entry in path.load(indexes):
+        if isinstance(entry, ContextEditEntry):
+            found[entry.target_id] = entry.replacement
+    return found
+
+
+def message_of(entry: Entry, changes: dict[str, JsonObject | None]) -> AgentMessage | None:
+    """The message that an entry gives after `changes`; None when it gives none."""
+    message = _unedited(entry)
+    if message is None or entry.id not in changes:
+        return message
+    replacement = changes[entry.id]
+    return None if replacement is None else _with_content(message, replacement["content"])
+
+
+def _unedited(entry: Entry) -> AgentMessage | None:
+    match entry:
+        case MessageEntry():
+            return entry.message
+        case CustomMessageEntry():
+            return ExtensionMessage(
+                custom_type=entry.custom_type,
+                content=entry.content,
+                display=entry.display,
+                details=entry.details,
+                timestamp=milliseconds(entry.timestamp) or 0,
+            )
+        case CompactionEntry():
+            return CompactionSummaryMessage(
+                summary=entry.summary,
+                tokens_before=entry.tokens_before or 0,
+                timestamp=milliseconds(entry.timestamp) or 0,
+            )
+        case BranchSummaryEntry() if entry.summary:
+            return BranchSummaryMessage(
+                summary=entry.summary, from_id=entry.from_id, timestamp=milliseconds(entry.timestamp) or 0
+            )
+    return None
+
+
+def _with_content(message: AgentMessage, content: Json) -> AgentMessage:
+    raw = message.to_json()
+    if "content" not in raw or isinstance(message, UnknownMessage):
+        return message
+    if isinstance(content, str) and raw["role"] in {"assistant", "toolResult"}:
+        content = [{"type": "text", "text": content}]
+    return agent_message_from_json({**raw, "content": content})
+
+
+def _model(path: PathView, messages: Sequence[AgentMessage]) -> tuple[str, str] | None:
+    index = path.last("model_change")
+    if index is not None:
+        entry = path.entry(index)
+        if isinstance(entry, ModelChangeEntry):
+            return entry.provider, entry.model_id
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage):
+            return message.provider, message.model
+    return _hidden_answer(path)
+
+
+def _hidden_answer(path: PathView) -> tuple[str, str] | None:
+    """Who gave the latest answer, when no message of the context is one: compaction or edits may hide it."""
+    for index in range(len(path.kinds) - 1, -1, -1):
+        if path.kinds[index] == "message":
+            entry = path.entry(index)
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
+                return entry.message.provider, entry.message.model
+    return None
+
+
+def _thinking_level(path: PathView) -> str | None:
+    index = path.last("thinking_level_change")
+    entry = None if index is None else path.entry(index)
+    return entry.thinking_level if isinstance(entry, ThinkingLevelChangeEntry) else None
+
+
+def _last_index(ids: Sequence[str], entry_id: str, before: int) -> int:
+    """Where the entry `entry_id` is in front of `before`; `before` when it is not."""
+    for index in range(before - 1, -1, -1):
+        if ids[index] == entry_id:
+            return index
+    return before
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Half of the time to decode a long history would go into looking for garbage that it does not make."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

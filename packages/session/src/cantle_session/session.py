@@ -1,0 +1,338 @@
+"""A session: what was said and chosen, entry by entry, and what it comes to.
+
+folder = session_folder(cwd, sessions_root)
+with Session.create(cwd, folder) as session:
+    session.append_message(UserMessage("Hello"))
+    context = session.context()
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypedDict, TypeVar
+
+from msgspec import Struct
+
+from cantle_agent.messages import AgentMessage
+from cantle_ai.codec import Json
+from cantle_ai.messages import encode_message, now_ms
+from cantle_session.entries import (
+    VERSION,
+    CustomEntry,
+    Entry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionHeader,
+    SessionInfoEntry,
+    ThinkingLevelChangeEntry,
+)
+from cantle_session.errors import SessionFileError
+from cantle_session.folders import absolute_directory, session_file_name
+from cantle_session.lines import decode_entry, decode_header, encode_entry, encode_header, link_of, sound_part
+from cantle_session.projection import PathView, SessionContext, project
+from cantle_session.stamps import check_session_id, iso_time, new_entry_id, new_session_id
+from cantle_session.storage.jsonl import JsonlStorage
+from cantle_session.storage.legacy import LegacyStorage
+from cantle_session.storage.memory import MemoryStorage
+from cantle_session.storage.port import Storage
+from cantle_session.tree import ROOT, Tree
+
+__all__ = ["Session", "SessionWarning"]
+
+_MOST_WARNINGS = 100
+
+_E = TypeVar("_E", bound=Entry)
+
+
+class SessionWarning(Struct, frozen=True):
+    """Something that a person should know about a session. `line` counts from 1, where it is about one."""
+
+    text: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.text if self.line is None else f"line {self.line}: {self.text}"
+
+
+class Session:
+    """The history of one conversation.
+
+    A new session is written from its first user message on; what was added before is written with it, so
+    one that was never used leaves no file. Every `append_…` returns once its entry is kept, and adds it
+    behind `leaf_id`. If it raises :class:`SessionFileError`, nothing was added, on disk or here.
+
+    Other processes may have the same session open: each goes on from its own leaf, so two of them make two
+    branches, and `warnings` says so. Not thread-safe.
+    """
+
+    def __init__(self, header: SessionHeader, storage: Storage, file: Path | None) -> None:
+        """For :meth:`create`, :meth:`open` and :meth:`in_memory`."""
+        self.header = header
+        self.warnings: list[SessionWarning] = []
+        self._storage = storage
+        self._file = file
+        self._tree = Tree()
+        self._numbers = array("Q")
+        self._leaf = ROOT
+        self._waiting: list[bytes] | None = None
+        self._clock: Callable[[], int] = now_ms
+        self._crowded = False
+
+    @classmethod
+    def create(
+        cls,
+        cwd: str | os.PathLike[str],
+        directory: str | os.PathLike[str],
+        *,
+        session_id: str | None = None,
+        parent: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """A new session for the working directory `cwd`, with its file in `directory`, which is made when it is needed.
+
+        `parent` is the file of the session that this one came from. Raises ValueError for a `session_id` that
+        cannot be part of a file name.
+        """
+        header = _new_header(cwd, session_id, parent)
+        file = Path(directory) / session_file_name(header.timestamp, header.id)
+        session = cls(header, JsonlStorage.create(file), file)
+        session._waiting = [encode_header(header)]
+        return session
+
+    @classmethod
+    def in_memory(cls, cwd: str | os.PathLike[str], *, session_id: str | None = None) -> Self:
+        """A new session that is written nowhere."""
+        header = _new_header(cwd, session_id, None)
+        storage = MemoryStorage()
+        storage.append([encode_header(header)])
+        return cls(header, storage, None)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """The session in the file `path`, standing at its last line.
+
+        A spoilt line is left out, left as it is on disk, and named in `warnings`. Raises
+        :class:`SessionFileError` when the file cannot be read or is no session file.
+        """
+        file = Path(path).absolute()
+        plain = JsonlStorage.open(file)
+        lines = plain.pull()
+        first = next(lines, None)
+        header = None if first is None else decode_header(first[1])
+        if header is None:
+            plain.close()
+            what = "it is empty" if first is None else "its first line is not the header of a session"
+            raise SessionFileError(file, f"{what}; it was left as it is, give the path of a session file")
+        if header.version >= VERSION:
+            return cls._opened(header, plain, lines)
+        storage = LegacyStorage(plain, header, lines)
+        lines = storage.pull()
+        next(lines)
+        return cls._opened(header, storage, lines)
+
+    @classmethod
+    def _opened(cls, header: SessionHeader, storage: Storage, lines: Iterator[tuple[int, bytes]]) -> Self:
+        session = cls(header, storage, storage.path)
+        if header.version > VERSION:
+            session._warn(f"version {header.version} is newer than {VERSION}, the one that is known here")
+        session._take_in(lines)
+        session._leaf = len(session._tree) - 1
+        if storage.shared():
+            session._warn(
+                "another process has this session open; both can go on, each on a branch of its own"
+            )
+        return session
+
+    # --- what it is
+
+    @property
+    def id(self) -> str:
+        return self.header.id
+
+    @property
+    def file(self) -> Path | None:
+        """The session's file, which may not have been written yet; None for one in memory."""
+        return self._file
+
+    @property
+    def saved(self) -> bool:
+        """Whether there is a file."""
+        return self._file is not None and self._waiting is None
+
+    @property
+    def leaf_id(self) -> str | None:
+        """The entry that the next one follows."""
+        return None if self._leaf == ROOT else self._tree.ids[self._leaf]
+
+    @property
+    def name(self) -> str | None:
+        """The name it was given last, on whichever branch."""
+        kinds = self._tree.kinds
+        for position in range(len(kinds) - 1, -1, -1):
+            if kinds[position] == "session_info":
+                entry = self._entry(position)
+                return entry.name or None if isinstance(entry, SessionInfoEntry) else None
+        return None
+
+    def entry(self, entry_id: str) -> Entry:
+        """Raises KeyError when there is none."""
+        position = self._tree.position(entry_id)
+        if position is None:
+            raise KeyError(entry_id)
+        return self._entry(position)
+
+    def entries(self) -> list[Entry]:
+        """All entries, in the order in which they were written."""
+        return list(self._load(range(len(self._tree))))
+
+    def path(self) -> list[Entry]:
+        """The entries from the root to the leaf."""
+        return list(self._load(self._tree.path(self._leaf)))
+
+    def context(self) -> SessionContext:
+        """What an agent that goes on from the leaf knows: messages, model and thinking level."""
+        positions = self._tree.path(self._leaf)
+        kinds, ids = self._tree.kinds, self._tree.ids
+        return project(
+            PathView(
+                [kinds[position] for position in positions],
+                [ids[position] for position in positions],
+                lambda indexes: self._load([positions[index] for index in indexes]),
+            )
+        )
+
+    # --- adding to it
+
+    def append_message(self, message: AgentMessage) -> MessageEntry:
+        """A finished message. Raises TypeError when it holds what JSON has no form for."""
+        encode_message(message)
+        with self._turn() as place:
+            return self._add(MessageEntry(**place, message=message))
+
+    def append_model_change(self, provider: str, model_id: str) -> ModelChangeEntry:
+        """From here on this model is asked."""
+        with self._turn() as place:
+            return self._add(ModelChangeEntry(**place, provider=provider, model_id=model_id))
+
+    def append_thinking_level_change(self, level: str) -> ThinkingLevelChangeEntry:
+        """From here on the model is asked to think this much."""
+        with self._turn() as place:
+            return self._add(ThinkingLevelChangeEntry(**place, thinking_level=level))
+
+    def append_session_info(self, name: str) -> SessionInfoEntry:
+        """A name for the session, on one line; an empty one takes the name away."""
+        with self._turn() as place:
+            return self._add(SessionInfoEntry(**place, name=" ".join(name.split())))
+
+    def append_custom(self, custom_type: str, data: Json = None) -> CustomEntry:
+        """What an extension wants to find again. No model sees it. Raises TypeError when `data` is not JSON."""
+        with self._turn() as place:
+            return self._add(CustomEntry(**place, custom_type=custom_type, data=data))
+
+    def close(self) -> None:
+        """Let go of the file, with everything on the disk. The session cannot be read or added to afterwards."""
+        self._storage.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- how
+
+    @contextmanager
+    def _turn(self) -> Iterator[_Place]:
+        """The place of the next entry, with other writers kept out and what they added taken in."""
+        with self._storage.locked():
+            if self._waiting is None and self._take_in(self._storage.pull()) and not self._crowded:
+                self._crowded = True
+                self._warn("another process adds to this session; its entries are a branch of their own")
+            yield {
+                "id": new_entry_id(self._tree),
+                "parent_id": self.leaf_id,
+                "timestamp": iso_time(self._clock()),
+            }
+
+    def _add(self, entry: _E) -> _E:
+        line = encode_entry(entry)
+        waiting = self._waiting
+        if waiting is None:
+            number = self._storage.append([line])
+        elif isinstance(entry, MessageEntry) and entry.message.role == "user":
+            self._storage.append([*waiting, line])
+            number, self._waiting = len(waiting), None
+        else:
+            number = len(waiting)
+            waiting.append(line)
+        self._leaf = self._tree.add(entry.id, entry.parent_id, entry.type)
+        self._numbers.append(number)
+        return entry
+
+    def _take_in(self, lines: Iterator[tuple[int, bytes]]) -> bool:
+        """Give each line its place in the tree. Whether there was an entry among them."""
+        tree, numbers = self._tree, self._numbers
+        before = len(tree)
+        for number, line in lines:
+            link = link_of(line)
+            if link is None:
+                part = sound_part(line)
+                link = None if part is None else link_of(part)
+                what = "is not a session entry" if link is None else "is spoilt in front of its last entry"
+                self._warn(f"{what}; it was left as it is", number)
+            elif link.type == "session":
+                self._warn("is a second header; it was left as it is", number)
+                link = None
+            if link is not None and link.id is not None:
+                if link.id in tree:
+                    self._warn(f"has the id of an earlier entry, {link.id!r}", number)
+                tree.add(link.id, link.parent_id, link.type)
+                numbers.append(number)
+        for position, problem in tree.settle():
+            self._warn(f"{problem}, so it begins a branch", numbers[position])
+        return len(tree) > before
+
+    def _entry(self, position: int) -> Entry:
+        (entry,) = self._load([position])
+        return entry
+
+    def _load(self, positions: Sequence[int]) -> Iterator[Entry]:
+        numbers = [self._numbers[position] for position in positions]
+        waiting = self._waiting
+        lines = self._storage.read(numbers) if waiting is None else (waiting[number] for number in numbers)
+        for number, line in zip(numbers, lines, strict=True):
+            try:
+                yield decode_entry(line)
+            except ValueError:
+                text = f"line {number + 1} is not what it was; another program has changed the file"
+                raise SessionFileError(self._file or Path(), text) from None
+
+    def _warn(self, text: str, number: int | None = None) -> None:
+        if len(self.warnings) < _MOST_WARNINGS:
+            self.warnings.append(SessionWarning(text, None if number is None else number + 1))
+        elif len(self.warnings) == _MOST_WARNINGS:
+            self.warnings.append(SessionWarning("there are more warnings than are shown here"))
+
+
+class _Place(TypedDict):
+    id: str
+    parent_id: str | None
+    timestamp: str
+
+
+def _new_header(
+    cwd: str | os.PathLike[str], session_id: str | None, parent: str | os.PathLike[str] | None
+) -> SessionHeader:
+    now = now_ms()
+    return SessionHeader(
+        id=new_session_id(now) if session_id is None else check_session_id(session_id),
+        timestamp=iso_time(now),
+        cwd=absolute_directory(cwd),
+        parent_session=None if parent is None else os.fspath(parent),
+    )

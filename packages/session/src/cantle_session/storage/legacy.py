@@ -1,0 +1,146 @@
+"""Files of versions 1 and 2, read as if they were version 3.
+
+    version 1   entries in a row, without `id` and `parentId`; a compaction names what it keeps by its index
+                in the file, header included (`firstKeptEntryIndex`)
+    version 2   as version 3, but a message with the role `custom` has the role `hookMessage`
+
+Reading changes nothing on disk. The first line that is added to such a file writes the whole of it as
+version 3 beside it, puts that in its place, and keeps the original as `<name>.v1` or `<name>.v2`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cantle_ai.codec import JsonObject, decode_object, encode_json
+from cantle_session.entries import VERSION, SessionHeader
+from cantle_session.errors import SessionFileError
+from cantle_session.storage.jsonl import JsonlStorage, file_problem
+from cantle_session.storage.memory import MemoryStorage
+
+if TYPE_CHECKING:
+    from cantle_session.storage.port import Storage
+
+__all__ = ["LegacyStorage", "upgraded"]
+
+
+def upgraded(header: SessionHeader, lines: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
+    """The lines of a version 3 file for those of an older one. What is no entry stays as it is."""
+    yield encode_json({**header.to_json(), "version": VERSION})
+    ids: list[str] = [header.id]
+    for _, line in lines:
+        try:
+            raw = decode_object(line)
+        except ValueError:
+            yield line
+            continue
+        if header.version < 2 and not isinstance(raw.get("id"), str):
+            _link(raw, ids)
+        message = raw.get("message")
+        if isinstance(message, dict) and message.get("role") == "hookMessage":
+            message["role"] = "custom"
+        yield encode_json(raw)
+
+
+def _link(raw: JsonObject, ids: list[str]) -> None:
+    """Give the next entry of version 1 an id and a parent. `ids` are those before it, the header's first."""
+    # Made from its place, so that it is the same whenever the file is read.
+    entry_id = f"{len(ids) * 2654435761 % (1 << 32):08x}"
+    raw |= {"id": entry_id, "parentId": ids[-1] if len(ids) > 1 else None}
+    if raw.get("type") == "compaction":
+        kept = raw.pop("firstKeptEntryIndex", None)
+        found = isinstance(kept, int) and 0 < kept < len(ids)
+        raw["firstKeptEntryId"] = ids[kept] if found else entry_id  # type: ignore[index]
+    ids.append(entry_id)
+
+
+class LegacyStorage:
+    """An older file behind the port. It is a version 3 file from the first :meth:`append` on."""
+
+    __slots__ = ("_file", "_lines", "_path", "_pulled", "_version")
+
+    def __init__(self, file: JsonlStorage, header: SessionHeader, lines: Iterable[tuple[int, bytes]]) -> None:
+        """`lines` are those behind the header."""
+        self._path = file.path
+        self._version = header.version
+        self._lines: MemoryStorage | None = MemoryStorage(list(upgraded(header, lines)))
+        self._file = file
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    def pull(self) -> Iterator[tuple[int, bytes]]:
+        return self._file.pull() if self._lines is None else self._pull_old(self._lines)
+
+    def _pull_old(self, lines: MemoryStorage) -> Iterator[tuple[int, bytes]]:
+        if any(True for _ in self._file.pull()):
+            raise SessionFileError(self._path, "another program has changed it; open the session again")
+        return lines.pull()
+
+    def read(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        return (self._file if self._lines is None else self._lines).read(numbers)
+
+    def locked(self) -> AbstractContextManager[None]:
+        return self._file.locked()
+
+    def append(self, lines: Sequence[bytes]) -> int:
+        if self._lines is None:
+            return self._file.append(lines)
+        self._file.check_in_place()
+        old = list(self._lines.read(range(len(self._lines))))
+        _replace(self._path, b"".join([line + b"\n" for line in [*old, *lines]]), self._version)
+        shared = self._file
+        self._file = JsonlStorage.open(self._path)
+        for _ in self._file.pull():
+            pass
+        shared.close()
+        self._lines = None
+        return len(old)
+
+    def shared(self) -> bool:
+        return self._file.shared()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _replace(path: Path, data: bytes, version: int) -> None:
+    """Put `data` in the place of the file, whole or not at all, and keep the file beside it."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        mode = path.stat().st_mode & 0o777
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(fd)
+            _keep(path, version)
+            fresh.replace(path)
+        finally:
+            with suppress(FileNotFoundError):
+                fresh.unlink()
+    except OSError as problem:
+        raise file_problem(path, f"could not be written as version {VERSION}", problem) from None
+
+
+def _keep(path: Path, version: int) -> None:
+    """A second name for the file; a copy where the file system has no such thing."""
+    name = kept = f"{path.name}.v{version}"
+    number = 1
+    while path.with_name(kept).exists():
+        number += 1
+        kept = f"{name}.{number}"
+    try:
+        os.link(path, path.with_name(kept))
+    except OSError:
+        path.with_name(kept).write_bytes(path.read_bytes())
+
+
+if TYPE_CHECKING:
+    _: type[Storage] = LegacyStorage
