@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cantle_ai.testing.response import Response
     from cantle_ai.testing.script_file import load_script
     from cantle_ai.testing.scripted import ScriptedModel, StepClock
+    from cantle_ai.testing.server.server import StrictServer
 
 __all__ = [
     "ChaosModel",
@@ -20,6 +21,7 @@ __all__ = [
     "RuleViolation",
     "ScriptedModel",
     "StepClock",
+    "StrictServer",
     "check_events",
     "checked",
     "checked_function",
@@ -34,6 +36,7 @@ _MODULES = {
     "RuleViolation": "cantle_ai.testing.checker",
     "ScriptedModel": "cantle_ai.testing.scripted",
     "StepClock": "cantle_ai.testing.scripted",
+    "StrictServer": "cantle_ai.testing.server.server",
     "check_events": "cantle_ai.testing.checker",
     "checked": "cantle_ai.testing.checker",
     "checked_function": "cantle_ai.testing.checker",

@@ -41,7 +41,7 @@ def deltas(response: Response, chunk: Chunk, random: Random) -> Iterator[tuple[i
 
     A block without text is one empty piece, and no delta. The response's own chunk size goes before `chunk`.
     """
-    faulty = response.error is not None or response.cut or response.stall
+    faulty = response.error is not None or bool(response.cut) or response.stall
     left = response.after if faulty and response.after is not None else None
     size = chunk if response.chunk is None else response.chunk
     for index, block in enumerate(response.blocks):

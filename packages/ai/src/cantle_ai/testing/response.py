@@ -3,7 +3,7 @@
     {"content": "text" | [block, …],            what is said; nothing when left out
      "stopReason"?: "stop" | "length" | "toolUse" | "deferred",
      "rawStopReason"?: …, "usage"?: {"input", "output", "cacheRead", "cacheWrite", "reasoning"},
-     "error"?: {"message", "status", "code", "retryAfterMs", "kind"}, "cut"?: true, "stall"?: true,
+     "error"?: {"message", "status", "code", "retryAfterMs", "kind"}, "cut"?: true | "quiet", "stall"?: true,
      "after"?: n,                               that fault comes after n deltas, not after the content
      "delayMs"?: n, "rate"?: deltas/second, "chunk"?: n | [min, max],
      "when"?: {"role", "contains", "matches", "tool", "isError"}, "repeat"?: n | "forever",
@@ -146,7 +146,7 @@ class Response(_Data, frozen=True, kw_only=True):
     raw_stop_reason: str | None = None
     usage: Count | None = None
     error: Failure | None = None
-    cut: bool = False
+    cut: bool | Literal["quiet"] = False
     stall: bool = False
     after: _Natural | None = None
     delay_ms: _Natural = 0

@@ -1,0 +1,411 @@
+"""A scripted chat-completions server that checks every request as the strictest vendor would.
+
+    with StrictServer(["Hello."]) as server:        # or: async with
+        ...ask {server.base_url}/chat/completions...
+    server.assert_clean()
+
+It listens on 127.0.0.1 in a thread of its own, so that blocking and asynchronous clients can both use it. A
+request that breaks a rule is answered 400 with the reason, uses up no response, and is remembered as a violation.
+
+    POST …/chat/completions    the scripted answers
+    GET  …/models              the names that have been asked for
+    GET  /control/log          {"count", "violations", "requests"}: what came so far
+    POST /control/stop         stops the server
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Self, TypeAlias, cast
+
+from msgspec import Struct
+
+from cantle_ai.codec import JsonObject, decode_json, encode_json
+from cantle_ai.testing.playback import seeded
+from cantle_ai.testing.response import Chunk, Failure, HttpAnswer, Response, check_chunk, response_of
+from cantle_ai.testing.script import LastMessage, Script
+from cantle_ai.testing.scripted import Answer
+from cantle_ai.testing.server.body import Body
+from cantle_ai.testing.server.chat_playback import ChatPlayback, error_body
+from cantle_ai.testing.server.exchange import Call, Sender, read_call
+from cantle_ai.testing.server.prefix import PrefixRule
+from cantle_ai.testing.server.refusal import Refusal
+from cantle_ai.testing.server.strict_request import Strictness, check_request
+
+__all__ = ["Received", "RequestFunction", "StrictServer"]
+
+RequestFunction: TypeAlias = Callable[[JsonObject], Answer]
+"""Makes the response to one request from its body. Runs in the server's thread."""
+
+_JSON = "application/json"
+
+
+class Received(Struct):
+    """A request that asked for an answer. `rule` and `text` say what is wrong with it, if anything."""
+
+    number: int
+    call: Call
+    rule: str | None = None
+    text: str | None = None
+
+    @property
+    def body(self) -> bytes:
+        return self.call.body
+
+    @property
+    def json(self) -> JsonObject:
+        """The body's value. Raises ValueError when it is not JSON."""
+        return cast("JsonObject", decode_json(self.call.body))
+
+    def to_json(self) -> JsonObject:
+        """As the control path shows it; without the key."""
+        headers: JsonObject = {k: v for k, v in self.call.headers.items() if k != "authorization"}
+        return {
+            "number": self.number,
+            "path": self.call.path,
+            "headers": headers,
+            "body": self.call.body.decode("utf-8", "replace"),
+            "rule": self.rule,
+            "text": self.text,
+        }
+
+
+class StrictServer:
+    """Answers chat-completions requests from a script. Start it with `with`, `async with` or :meth:`start`."""
+
+    def __init__(
+        self,
+        responses: Iterable[Answer | RequestFunction] | RequestFunction = (),
+        *,
+        seed: int = 0,
+        chunk: Chunk = (1, 16),
+        rate: float | None = None,
+        slices: tuple[int, int] = (1, 2048),
+        newline: str = "\n",
+        prefix: bool = True,
+        strictness: Strictness | None = None,
+        port: int = 0,
+        idle: float | None = None,
+    ) -> None:
+        """`chunk` is the characters of a delta, `slices` the bytes of a write, both chosen with `seed`.
+
+        `rate` is deltas per second; `newline` ends each line of the event stream. `prefix` asks for the prefix
+        rule, within the requests of one `prompt_cache_key`. `idle` is the seconds after which a server that
+        nobody asks anything stops by itself.
+        """
+        check_chunk(chunk)
+        self.requests: list[Received] = []
+        self._always = responses if callable(responses) else None
+        self._script: Script[RequestFunction] = Script(() if callable(responses) else map(_entry, responses))
+        self._seed = seed
+        self._chunk = chunk
+        self._rate = rate
+        self._slices = slices
+        self._newline = newline
+        self._prefix = PrefixRule() if prefix else None
+        self._strictness = strictness or Strictness()
+        self._port = port
+        self._idle = idle
+        self._arrival = threading.Condition()
+        self._ready = threading.Event()
+        self._failure: OSError | None = None
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._heard = time.monotonic()
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Listen. Raises OSError when the port cannot be had."""
+        self._thread = threading.Thread(target=self._run, name="strict-server", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def stop(self) -> None:
+        """Break off all connections and end the thread."""
+        if self._loop is not None and self._stop is not None and not self._loop.is_closed():
+            try:
+                self._loop.call_soon_threadsafe(self._stop.set)
+            except RuntimeError:
+                pass  # It stopped by itself in this moment.
+        self.join()
+
+    def join(self) -> None:
+        """Wait until the server has stopped."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    # --- what a test asks ----------------------------------------------------------------------
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def base_url(self) -> str:
+        """What a provider's `base_url` must be."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """The bodies of all requests, as they came."""
+        return [received.body for received in self.requests]
+
+    @property
+    def violations(self) -> list[Received]:
+        """The requests that broke a rule."""
+        return [received for received in self.requests if received.rule is not None]
+
+    def assert_clean(self) -> None:
+        """Raise AssertionError when a request broke a rule, or found no response."""
+        found = [f"request {bad.number}: {bad.rule}: {bad.text}" for bad in self.violations]
+        assert not found, "\n".join(found)
+
+    def extend(self, responses: Iterable[Answer | RequestFunction]) -> None:
+        """Add responses at the end of the script."""
+        self._script.extend(map(_entry, responses))
+
+    def new_conversation(self) -> None:
+        """Do not hold the next request against those before it."""
+        if self._prefix is not None:
+            self._prefix.forget()
+
+    def wait_for(self, count: int, timeout: float = 10) -> None:
+        """Block until so many requests have come. Raises TimeoutError."""
+        with self._arrival:
+            if not self._arrival.wait_for(lambda: len(self.requests) >= count, timeout):
+                raise TimeoutError(f"{len(self.requests)} of {count} requests came in {timeout} s")
+
+    async def received(self, count: int, timeout: float = 10) -> None:
+        """Return when so many requests have come. Raises TimeoutError."""
+        await asyncio.to_thread(self.wait_for, count, timeout)
+
+    # --- the server's thread -------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except OSError as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _main(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, limit=2**20)
+        self._port = server.sockets[0].getsockname()[1]
+        self._heard = time.monotonic()
+        self._ready.set()
+        await self._until_stopped(self._stop)
+        server.close()
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _until_stopped(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            left = None if self._idle is None else self._heard + self._idle - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            try:
+                async with asyncio.timeout(left):
+                    await stop.wait()
+            except TimeoutError:
+                pass
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._connections.add(task)
+        try:
+            while (call := await read_call(reader)) is not None:
+                self._heard = time.monotonic()
+                await self._answer(call, reader, writer)
+        except (ConnectionError, _HungUp):
+            pass
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _answer(self, call: Call, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if call.path.endswith("/chat/completions"):
+            with self._arrival:
+                received = Received(len(self.requests) + 1, call)
+                self.requests.append(received)
+                self._arrival.notify_all()
+            sender = Sender(writer, self._slices, seeded(self._seed, "slices", received.number))
+            try:
+                await self._complete(received, reader, sender)
+            except Refusal as refusal:
+                received.rule, received.text = refusal.rule, refusal.text
+                body = error_body(refusal.text, refusal.rule, refusal.status)
+                await sender.whole(refusal.status, encode_json(body), _JSON, {})
+        else:
+            await self._control(call, Sender(writer, (2**16, 2**16), seeded()))
+
+    async def _complete(self, received: Received, reader: asyncio.StreamReader, sender: Sender) -> None:
+        call = received.call
+        if call.method != "POST":
+            raise Refusal("method", f"{call.method} is not POST", status=405)
+        body = check_request(call.headers, call.body, self._strictness)
+        conversation = body.values.get("prompt_cache_key", "")
+        cached = 0 if self._prefix is None else self._prefix.check(str(conversation), body)
+        response = self._choose(body, received.number)
+        if response.delay_ms:
+            await asyncio.sleep(response.delay_ms / 1000)
+        if response.http is not None:
+            await _odd(response.http, reader, sender)
+        elif response.refusal is not None:
+            await _refuse(response.refusal, sender)
+        else:
+            await self._play(response, body, cached, received.number, reader, sender)
+
+    def _choose(self, body: Body, number: int) -> Response:
+        entry = self._always or self._script.take(last_message(body.values))
+        if entry is None:
+            left = len(self._script)
+            raise Refusal(
+                "script", f"the script has no response for request {number} ({left} left, for others)"
+            )
+        return entry if isinstance(entry, Response) else response_of(entry(body.values))
+
+    async def _play(
+        self,
+        response: Response,
+        body: Body,
+        cached: int,
+        number: int,
+        reader: asyncio.StreamReader,
+        sender: Sender,
+    ) -> None:
+        messages = cast("list[JsonObject]", body.values["messages"])
+        options = body.values.get("stream_options")
+        playback = ChatPlayback(
+            response=response,
+            model=str(body.values["model"]),
+            random=seeded(self._seed, number, len(messages)),
+            chunk=self._chunk,
+            prompt=len(body.raw["messages"]) + len(body.raw.get("tools", "")),
+            cached=cached,
+            with_usage=isinstance(options, dict) and options.get("include_usage") is True,
+            newline=self._newline,
+        )
+        rate = self._rate if response.rate is None else response.rate
+        await sender.begin({})
+        if rate is None:
+            await sender.send(b"".join(playback.events()))
+        else:
+            for event in playback.events():
+                await sender.send(event)
+                await asyncio.sleep(1 / rate)
+        if response.stall:
+            await _until_hung_up(reader)
+        elif response.cut is True:
+            sender.cut()
+            raise _HungUp
+        elif response.error is not None:
+            await sender.send(playback.failing(response.error))
+        elif not response.cut:
+            await sender.send(b"".join(playback.ending()))
+        await sender.end()
+
+    async def _control(self, call: Call, sender: Sender) -> None:
+        match call.method, call.path:
+            case "GET", "/control/log":
+                log: JsonObject = {
+                    "count": len(self.requests),
+                    "violations": [bad.to_json() for bad in self.violations],
+                    "requests": [received.to_json() for received in self.requests],
+                }
+                await sender.whole(200, encode_json(log), _JSON, {})
+            case "POST", "/control/stop":
+                await sender.whole(200, b"{}", _JSON, {})
+                assert self._stop is not None
+                self._stop.set()
+            case "GET", path if path.endswith("/models"):
+                await sender.whole(200, encode_json({"object": "list", "data": []}), _JSON, {})
+            case method, path:
+                body = error_body(f"{method} {path} is not known here", "not_found", 404)
+                await sender.whole(404, encode_json(body), _JSON, {})
+
+
+class _HungUp(Exception):
+    """The connection is over."""
+
+
+def last_message(values: JsonObject) -> LastMessage | None:
+    """What a `when` looks at, of a request body."""
+    messages = cast("list[JsonObject]", values["messages"])
+    message = messages[-1]
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        content = "\n".join(part for part in parts if isinstance(part, str))
+    text = content if isinstance(content, str) else ""
+    if message.get("role") != "tool":
+        return LastMessage(role=str(message.get("role")), text=text)
+    return LastMessage(role="toolResult", text=text, tool=_tool_name(messages, message.get("tool_call_id")))
+
+
+def _tool_name(messages: list[JsonObject], call_id: object) -> str | None:
+    for message in reversed(messages):
+        for call in cast("list[JsonObject]", message.get("tool_calls", [])):
+            if call.get("id") == call_id:
+                return str(cast("Mapping[str, object]", call["function"])["name"])
+    return None
+
+
+async def _odd(answer: HttpAnswer, reader: asyncio.StreamReader, sender: Sender) -> None:
+    if answer.drop:
+        sender.cut()
+        raise _HungUp
+    if answer.stall:
+        await _until_hung_up(reader)
+    await sender.whole(answer.status, answer.body.encode("utf-8"), answer.content_type, answer.headers)
+
+
+async def _refuse(failure: Failure, sender: Sender) -> None:
+    headers: dict[str, str] = {}
+    if failure.retry_after_ms is not None:
+        seconds = failure.retry_after_ms / 1000
+        headers["Retry-After"] = str(int(seconds)) if seconds == int(seconds) else str(seconds)
+    status = 500 if failure.status is None else failure.status
+    body = json.dumps(error_body(failure.message, failure.code, status)).encode("ascii")
+    await sender.whole(status, body, _JSON, headers)
+
+
+async def _until_hung_up(reader: asyncio.StreamReader) -> None:
+    while await reader.read(4096):
+        pass
+    raise _HungUp
+
+
+def _entry(answer: Answer | RequestFunction) -> Response | RequestFunction:
+    return answer if callable(answer) else response_of(answer)

@@ -1,0 +1,181 @@
+"""The rules for `messages`: each is one that at least one vendor of the chat-completions API enforces."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+
+from cantle_ai.codec import Json, JsonObject
+from cantle_ai.testing.server.refusal import (
+    Path,
+    Refusal,
+    known_fields,
+    list_of,
+    matching,
+    object_of,
+    text_of,
+)
+
+__all__ = ["CALL_ID", "TOOL_NAME", "check_messages"]
+
+TOOL_NAME = r"[A-Za-z0-9_-]{1,64}"
+CALL_ID = r"[A-Za-z0-9_-]{1,40}"
+
+_FIELDS = {
+    "system": {"role", "content", "name"},
+    "developer": {"role", "content", "name"},
+    "user": {"role", "content", "name"},
+    "assistant": {
+        "role",
+        "content",
+        "name",
+        "tool_calls",
+        "refusal",
+        "reasoning",
+        "reasoning_content",
+        "reasoning_details",
+    },
+    "tool": {"role", "content", "tool_call_id", "name"},
+}
+
+_MAGIC = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
+_DATA_URL = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+-]+);base64,(.*)", re.DOTALL)
+
+
+def check_messages(value: Json) -> None:
+    """Refuse a conversation that some vendor would refuse."""
+    messages = [object_of(message, f"messages[{i}]") for i, message in enumerate(list_of(value, "messages"))]
+    calls = _Calls()
+    before = ""
+    for index, message in enumerate(messages):
+        path = f"messages[{index}]"
+        role = message.get("role")
+        if not isinstance(role, str) or role not in _FIELDS:
+            raise Refusal("role", f"{path}.role is {role!r}, which is none of {', '.join(_FIELDS)}")
+        known_fields(message, _FIELDS[role], path)
+        _order(role, before, index, path)
+        if role != "tool":
+            calls.all_answered(path)
+        _content(role, message, calls, path)
+        before = role
+    calls.all_answered("the end of messages")
+    if before not in ("user", "tool"):
+        raise Refusal("order", f"the last message is of the role {before!r}: it must be user or tool")
+
+
+def _order(role: str, before: str, index: int, path: Path) -> None:
+    if role in ("system", "developer") and index > 0:
+        raise Refusal("order", f"{path}: a {role} message must be the first one, and the only one")
+    if before in ("", "system", "developer") and role in ("assistant", "tool"):
+        raise Refusal("order", f"{path}: a conversation begins with a user message, not {role}")
+    if role == "assistant" and before == "assistant":
+        raise Refusal("order", f"{path}: an assistant message follows another one")
+
+
+def _content(role: str, message: JsonObject, calls: _Calls, path: Path) -> None:
+    content = message.get("content")
+    match role:
+        case "user":
+            _parts(content, f"{path}.content", images=True)
+        case "tool":
+            calls.answer(message, path)
+            _parts(content, f"{path}.content", images=False)
+        case "assistant":
+            if "tool_calls" in message:
+                calls.ask(list_of(message["tool_calls"], f"{path}.tool_calls"), f"{path}.tool_calls")
+            if content is not None or "tool_calls" not in message:
+                _parts(content, f"{path}.content", images=False)
+        case _:
+            _parts(content, f"{path}.content", images=False)
+
+
+def _parts(content: Json, path: Path, *, images: bool) -> None:
+    if not isinstance(content, list):
+        text_of(content, path)
+        return
+    for index, part in enumerate(list_of(content, path)):
+        where = f"{path}[{index}]"
+        block = object_of(part, where)
+        match block.get("type"):
+            case "text":
+                known_fields(block, {"type", "text", "cache_control"}, where)
+                text_of(block.get("text"), f"{where}.text")
+            case "image_url" if images:
+                known_fields(block, {"type", "image_url"}, where)
+                _image(object_of(block.get("image_url"), f"{where}.image_url"), f"{where}.image_url")
+            case kind:
+                raise Refusal("part", f"{where}.type is {kind!r}, which this role cannot have")
+
+
+def _image(image: JsonObject, path: Path) -> None:
+    known_fields(image, {"url", "detail"}, path)
+    url = text_of(image.get("url"), f"{path}.url")
+    if url.startswith("https://"):
+        return
+    found = _DATA_URL.fullmatch(url)
+    if found is None:
+        raise Refusal("image", f"{path}.url is neither https nor a base64 data URL: {url[:40]!r}")
+    mime_type = found[1]
+    if mime_type not in _MAGIC:
+        raise Refusal("image", f"{path}.url has the type {mime_type}: it must be {', '.join(_MAGIC)}")
+    try:
+        data = base64.b64decode(found[2], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Refusal("image", f"{path}.url is not valid base64: {error}") from None
+    if _MAGIC[mime_type].match(data) is None:
+        raise Refusal("image", f"{path}.url says {mime_type}, but its data begin with {data[:8]!r}")
+
+
+class _Calls:
+    """The tool calls of a conversation: each is answered once, directly after the message that asks."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._open: list[str] = []
+
+    def ask(self, value: list[Json], path: Path) -> None:
+        for index, item in enumerate(value):
+            where = f"{path}[{index}]"
+            call = object_of(item, where)
+            known_fields(call, {"id", "type", "function"}, where)
+            if call.get("type") != "function":
+                raise Refusal("type", f"{where}.type must be 'function', not {call.get('type')!r}")
+            function = object_of(call.get("function"), f"{where}.function")
+            known_fields(function, {"name", "arguments"}, f"{where}.function")
+            matching(function.get("name"), TOOL_NAME, f"{where}.function.name")
+            _arguments(function.get("arguments"), f"{where}.function.arguments")
+            call_id = matching(call.get("id"), CALL_ID, f"{where}.id")
+            if call_id in self._seen:
+                raise Refusal("call-id", f"{where}.id is {call_id!r}, which an earlier call has")
+            self._seen.add(call_id)
+            self._open.append(call_id)
+
+    def answer(self, message: JsonObject, path: Path) -> None:
+        call_id = text_of(message.get("tool_call_id"), f"{path}.tool_call_id")
+        if call_id not in self._open:
+            known = "was answered before" if call_id in self._seen else "was never asked"
+            raise Refusal(
+                "call-id", f"{path} answers the call {call_id!r}, which {known} in the turn before it"
+            )
+        self._open.remove(call_id)
+
+    def all_answered(self, path: Path) -> None:
+        if self._open:
+            raise Refusal("unanswered", f"{path}: no tool message answers the calls {', '.join(self._open)}")
+
+
+def _arguments(value: Json, path: Path) -> None:
+    text = text_of(value, path)
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Refusal("arguments", f"{path} is not JSON: {error}") from None
+    if not isinstance(arguments, dict):
+        raise Refusal("arguments", f"{path} must be a JSON object, as text, not {text[:40]!r}")
