@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ __all__ = [
     "AgentEnd",
     "AgentEvent",
     "AgentStart",
+    "Emit",
     "MessageEnd",
     "MessageStart",
     "MessageUpdate",
@@ -130,3 +131,6 @@ AgentEvent: TypeAlias = (
     | ToolExecutionUpdate
     | ToolExecutionEnd
 )
+
+Emit: TypeAlias = Callable[[AgentEvent], Awaitable[None]]
+"""Takes one event. The run goes on when it returns."""

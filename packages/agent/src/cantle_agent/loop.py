@@ -1,0 +1,251 @@
+"""The agent loop: ask the model, run the tools it calls, ask again, until there is nothing left to do.
+
+It knows no terminal, file or session. It has two faces over one code: `run_loop` awaits a run and calls a
+listener with each event; `agent_loop` is an asynchronous iterator of the same events. Both begin a run with
+prompts, or continue one without.
+
+A failure of the model, a hook or the stream ends a run with an answer that says so. A listener that raises
+also ends it in order: the run is aborted, every call gets its result, every event is still told, and then
+the exception comes out. Cancelling the task that waits is an abort, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from cantle_agent.batch import Batch
+from cantle_agent.config import AgentContext, FinishedTurn, LoopConfig
+from cantle_agent.errors import ContinueError, HookError
+from cantle_agent.events import (
+    AgentEnd,
+    AgentEvent,
+    AgentStart,
+    Emit,
+    MessageEnd,
+    MessageStart,
+    TurnEnd,
+    TurnStart,
+)
+from cantle_agent.generation import ask_hook, generate
+from cantle_agent.messages import AgentMessage, ends_in_answer, unanswered
+from cantle_agent.patience import follow, see_through
+from cantle_agent.queues import MessageQueue
+from cantle_ai.abort import AbortController, AbortError, AbortSignal
+from cantle_ai.messages import AssistantMessage
+
+__all__ = ["agent_loop", "run_loop"]
+
+_T = TypeVar("_T")
+
+
+async def run_loop(
+    prompts: Sequence[AgentMessage],
+    context: AgentContext,
+    config: LoopConfig,
+    emit: Emit,
+    signal: AbortSignal | None = None,
+) -> list[AgentMessage]:
+    """One run: with `prompts` a new one, without them a continuation of `context`.
+
+    Returns the messages that it added to `context.messages`, which is always left such that a model accepts
+    it, each call with its result. Raises ContinueError if there is nothing to continue, before any event;
+    and what `emit` raised first, after the last event.
+    """
+    _check_opening(prompts, context, config)
+    run = _Run(context, config, emit)
+    unlink = follow(signal, run.abort)
+    try:
+        task = asyncio.create_task(run.work(prompts), name="cantle-run")
+        return await see_through(task, run.abort, 4 * config.grace)
+    finally:
+        unlink()
+
+
+async def agent_loop(
+    prompts: Sequence[AgentMessage],
+    context: AgentContext,
+    config: LoopConfig,
+    signal: AbortSignal | None = None,
+) -> AsyncIterator[AgentEvent]:
+    """The events of one run, as :func:`run_loop` has them. The run goes on only when the next one is asked for.
+
+    Leaving early aborts the run and awaits its end: at once with `contextlib.aclosing`, else as soon as the
+    interpreter finds the iterator forgotten.
+    """
+    events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+    asked = asyncio.Event()
+    controller = AbortController()
+
+    async def emit(event: AgentEvent) -> None:
+        if controller.signal.reason != _LEFT:
+            asked.clear()
+            events.put_nowait(event)
+            await asked.wait()
+
+    unlink = follow(signal, controller)
+    task = asyncio.create_task(run_loop(prompts, context, config, emit, controller.signal))
+    task.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+            asked.set()
+        await task
+    finally:
+        unlink()
+        if not task.done():
+            controller.abort(_LEFT)
+            asked.set()
+            with suppress(Exception):
+                await task
+
+
+_LEFT = "The run was left"
+
+
+def _check_opening(prompts: Sequence[AgentMessage], context: AgentContext, config: LoopConfig) -> None:
+    """Raise ContinueError if a run could not begin: nothing is asked, and no message waits that would ask."""
+    if prompts or config.steering or config.follow_up:
+        return
+    if not context.messages:
+        raise ContinueError("There is nothing to continue: the transcript is empty. Prompt instead.")
+    if ends_in_answer(context.messages):
+        raise ContinueError(
+            "There is nothing to continue: the transcript ends in an answer. Prompt, or queue a message first."
+        )
+
+
+class _Run:
+    """One run: what it has added, what is to enter next, and what went wrong."""
+
+    def __init__(self, context: AgentContext, config: LoopConfig, emit: Emit) -> None:
+        self.context, self.config = context, config
+        self.abort = AbortController()
+        self.signal = self.abort.signal
+        self.added: list[AgentMessage] = []
+        self.incoming: deque[AgentMessage] = deque()
+        self.batch: Batch | None = None
+        self.trouble: HookError | None = None
+        self.failure: Exception | None = None
+        self._emit = emit
+
+    async def work(self, prompts: Sequence[AgentMessage]) -> list[AgentMessage]:
+        try:
+            self.incoming.extend([*unanswered(self.context.messages), *prompts])
+            self.take(self.config.steering)
+            if not self.incoming and ends_in_answer(self.context.messages):
+                self.take(self.config.follow_up)
+            await self.emit(AgentStart())
+            await self.rounds()
+            await self.emit(AgentEnd(self.added))
+        finally:
+            self.close()
+        if self.failure is not None:
+            raise self.failure
+        return self.added
+
+    async def rounds(self) -> None:
+        """Turns while there are results or queued messages to answer; then follow-ups, and turns again."""
+        last: FinishedTurn | None = None
+        while True:
+            more = True
+            while more or self.incoming:
+                last, more = await self.turn(last)
+                if last is None:
+                    return
+                self.take(self.config.steering)
+            if not self.take(self.config.follow_up):
+                return
+
+    async def turn(self, last: FinishedTurn | None) -> tuple[FinishedTurn | None, bool]:
+        """One answer and its calls. Returns it, None if it was the last, and whether its results want an answer."""
+        if last is not None:
+            await self.prepare_next(last)
+        await self.emit(TurnStart())
+        while self.incoming:
+            await self.add(self.incoming.popleft())
+        answer = await self.answer()
+        failed = answer.stop_reason in ("error", "aborted")
+        self.batch = Batch(answer, self.context.tools, self.config, self.emit, self.add, self.signal)
+        if not failed:
+            await self.batch.run()
+        await self.emit(TurnEnd(answer, self.batch.results))
+        for note in self.config.notes.take():
+            await self.add(note)
+        turn = FinishedTurn(
+            message=answer,
+            tool_results=self.batch.results,
+            context=self.context,
+            added=self.added,
+            model=self.config.model,
+            thinking_level=self.config.thinking_level,
+            signal=self.signal,
+        )
+        if failed or await self.ask("should_stop_after_turn", self.config.should_stop_after_turn, turn):
+            return None, False
+        return turn, self.batch.wants_answer or self.trouble is not None
+
+    async def answer(self) -> AssistantMessage:
+        answer = await generate(self.context, self.config, self.emit, self.signal, trouble=self.trouble)
+        self.context.messages.append(answer)
+        self.added.append(answer)
+        await self.emit(MessageEnd(answer))
+        return answer
+
+    async def prepare_next(self, last: FinishedTurn) -> None:
+        change = await self.ask("prepare_next_turn", self.config.prepare_next_turn, last)
+        if change is not None:
+            self.context = change.context or self.context
+            self.config = replace(
+                self.config,
+                model=change.model or self.config.model,
+                thinking_level=change.thinking_level or self.config.thinking_level,
+            )
+        if not self.incoming:
+            self.take(self.config.steering)
+
+    async def ask(
+        self, name: str, hook: Callable[[FinishedTurn], _T | Awaitable[_T]] | None, turn: FinishedTurn
+    ) -> _T | None:
+        """A hook's answer; None without one. Its failure is kept, to be that of the next answer."""
+        if hook is None:
+            return None
+        try:
+            return await ask_hook(name, self.config, self.signal, hook, turn)
+        except HookError as error:
+            self.trouble = error
+        except AbortError:
+            pass
+        return None
+
+    async def add(self, message: AgentMessage) -> None:
+        self.context.messages.append(message)
+        self.added.append(message)
+        await self.emit(MessageStart(message))
+        await self.emit(MessageEnd(message))
+
+    def take(self, queue: MessageQueue) -> bool:
+        """Let in what `queue` has for this moment. An aborted run leaves it where it is."""
+        taken = [] if self.signal.aborted else queue.take()
+        self.incoming.extend(taken)
+        return bool(taken)
+
+    async def emit(self, event: AgentEvent) -> None:
+        try:
+            await self._emit(event)
+        except Exception as error:  # noqa: BLE001 - raised again when the run has ended in order
+            self.failure = self.failure or error
+            self.abort.abort(str(error) or type(error).__name__)
+
+    def close(self) -> None:
+        """Leave a whole transcript, also where a run was torn off: results for all calls, and what had been taken."""
+        known = None if self.batch is None else self.batch.settled
+        rest = [*unanswered(self.context.messages, known), *self.incoming]
+        self.incoming.clear()
+        self.context.messages.extend(rest)
+        self.added.extend(rest)

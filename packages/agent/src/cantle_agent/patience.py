@@ -1,0 +1,122 @@
+"""Waiting for code that is not ours, in bounded time once it has been told to stop.
+
+Told means that the abort signal is set. Then the work has a grace period to end by itself; then its task
+is cancelled; a second grace period later it is left behind. Work that is not aborted may take for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from cantle_ai.abort import AbortController, AbortError, AbortSignal
+
+__all__ = ["LeftBehindError", "WorkCancelledError", "follow", "patiently", "see_through"]
+
+_T = TypeVar("_T")
+
+
+class LeftBehindError(AbortError):
+    """The work neither stopped when told nor when cancelled; it may still be running."""
+
+
+class WorkCancelledError(Exception):
+    """The work ended without a result and without an error: cancelled, though nobody aborted, or by `sys.exit`."""
+
+
+async def patiently(value: _T | Awaitable[_T], signal: AbortSignal, grace: float) -> _T:
+    """The result of a hook or tool: a plain value at once, an awaitable when it is done.
+
+    Raises what the work raises; AbortError when it had to be cancelled after an abort, LeftBehindError
+    when not even that ended it, WorkCancelledError when it ended cancelled for a reason of its own.
+    """
+    if not isinstance(value, Awaitable):
+        return value
+    work: Awaitable[_T] = value
+    task = asyncio.get_running_loop().create_task(_contained(work))
+    try:
+        ended = await _ended(task, signal, grace)
+    except asyncio.CancelledError:
+        _abandon(task)
+        raise
+    if not ended:
+        _abandon(task)
+        raise LeftBehindError("did not stop when told, and was left running")
+    if task.cancelled():
+        if signal.aborted:
+            raise AbortError(signal.reason)
+        raise WorkCancelledError("was cancelled")
+    return task.result()
+
+
+async def see_through(task: asyncio.Task[_T], controller: AbortController, limit: float) -> _T:
+    """Await a run. If this wait is cancelled, the run is aborted and still awaited, at most `limit` seconds.
+
+    A run that has not ended by then, or when a second cancellation comes, is cancelled too.
+    """
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        controller.abort("Cancelled")
+        try:
+            await asyncio.wait([task], timeout=limit)
+        finally:
+            _abandon(task)
+        if not task.done():
+            await asyncio.wait([task], timeout=limit)
+        raise
+    return task.result()
+
+
+async def _contained(value: Awaitable[_T]) -> _T:
+    try:
+        return await value
+    except SystemExit as wish:
+        raise WorkCancelledError(f"tried to exit the program ({wish})") from wish
+
+
+def follow(signal: AbortSignal | None, controller: AbortController) -> Callable[[], None]:
+    """Abort `controller` when `signal` is, until the function that is returned is called."""
+    if signal is None:
+        return lambda: None
+    return signal.add_callback(lambda: controller.abort(signal.reason or ""))
+
+
+async def _ended(task: asyncio.Future[Any], signal: AbortSignal, grace: float) -> bool:
+    if not signal.aborted:
+        aborted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        remove = signal.add_callback(lambda: _set(aborted))
+        try:
+            await asyncio.wait([task, aborted], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            remove()
+            aborted.cancel()
+    if not task.done():
+        await asyncio.wait([task], timeout=grace)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=grace)
+    return task.done()
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+_left_behind: set[asyncio.Future[Any]] = set()
+"""Keeps abandoned tasks from being collected while they run."""
+
+
+def _abandon(task: asyncio.Future[Any]) -> None:
+    if not task.done():
+        task.cancel()
+    _left_behind.add(task)
+    task.add_done_callback(_forget)
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled():
+        task.exception()  # seen, so that it is not reported as never retrieved
