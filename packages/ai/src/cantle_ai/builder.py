@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cantle_ai.codec import JsonObject
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.events import (
     AssistantMessageEvent,
@@ -144,12 +145,25 @@ class AnswerBuilder:
         self._close(reason, raw)
         self._events.append(Done(reason, self.message))
 
-    def fail(self, text: str, *, aborted: bool = False, raw: str | None = None) -> None:
-        """Close what is open, keep what arrived, and finish with `error`, or `aborted`. Does nothing when finished."""
+    def fail(
+        self,
+        text: str,
+        *,
+        aborted: bool = False,
+        raw: str | None = None,
+        details: JsonObject | None = None,
+    ) -> None:
+        """Close what is open, keep what arrived, and finish with `error`, or `aborted`. Does nothing when finished.
+
+        `details` are facts about the failure for programs (:meth:`cantle_ai.errors.ProviderError.details`);
+        they are kept as `errorDetails` among the message's extra fields.
+        """
         if self.finished:
             return
         reason: StopReason = "aborted" if aborted else "error"
         self.message.error_message = text
+        if details is not None:
+            self.message.extra = {**(self.message.extra or {}), "errorDetails": details}
         self._close(reason, raw)
         self._events.append(Error(reason, self.message))
 

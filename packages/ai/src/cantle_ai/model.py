@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -11,6 +11,9 @@ from cantle_ai.abort import AbortSignal
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.usage import Price
+
+if TYPE_CHECKING:
+    from cantle_ai.transport.port import HttpRequest, HttpResponse
 
 __all__ = ["THINKING_LEVELS", "CacheRetention", "Model", "Provider", "StreamOptions"]
 
@@ -110,3 +113,7 @@ class StreamOptions(Struct, frozen=True, kw_only=True):
     """For the connection, the headers and each wait for more of the body; None is the transport's default."""
     sampling: JsonObject = {}
     """Fields merged into the request body, over the model's."""
+    on_request: Callable[[HttpRequest], None] | None = None
+    """Is shown each request just before it is sent, with its key among the headers. For inspection: it must not raise."""
+    on_response: Callable[[HttpResponse], None] | None = None
+    """Is shown the head of each answer, before its body is read. It must leave the body alone."""

@@ -23,6 +23,7 @@ from typing import TypeAlias
 from cantle_ai.abort import AbortController, AbortSignal
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
+from cantle_ai.errors import ProviderError
 from cantle_ai.events import AssistantMessageEvent, Done, Error, Start
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.model import Model, StreamOptions
@@ -34,8 +35,9 @@ EventSource: TypeAlias = Callable[
 ]
 """Makes the events of one answer, in batches of what is at hand, with the builder and signal it is given.
 
-It raises for a failure; the text of the exception becomes the message's `error_message`. When the signal
-is aborted it is cancelled where it waits. In neither case does it have to finish the builder."""
+It raises for a failure; the text of the exception becomes the message's `error_message`, and the facts of a
+:class:`cantle_ai.errors.ProviderError` its `errorDetails`. When the signal is aborted it is cancelled where it
+waits. In neither case does it have to finish the builder."""
 
 StreamFunction: TypeAlias = "Callable[[Model, Context, StreamOptions], AssistantMessageStream]"
 """Asks a model for one answer: the one seam between an agent and the models. Never raises; failures are events."""
@@ -207,7 +209,7 @@ class _Answer:
         self.final: AssistantMessage | None = None
         self._waiting: list[asyncio.Future[None]] = []
         self._wanted = asyncio.Event()
-        self._failure: str | None = None
+        self._failure: BaseException | None = None
         self._pump: asyncio.Task[None] | None = None
         self.abort.signal.add_callback(self._on_abort)
         self._unlink = _nothing
@@ -276,7 +278,7 @@ class _Answer:
                 self.abort.abort(_ABORTED)
                 raise
         except Exception as error:  # noqa: BLE001 - the one place where any failure of a source becomes an event
-            self._failure = str(error) or type(error).__name__
+            self._failure = error
         finally:
             close = getattr(batches, "aclose", None)
             if close is not None:
@@ -288,8 +290,11 @@ class _Answer:
         if self.final is None:
             reason = self.abort.signal.reason
             if pump is not None and not pump.cancelled() and (error := pump.exception()) is not None:
-                self._failure = str(error) or type(error).__name__
-            self.builder.fail(reason or self._failure or _CUT, aborted=reason is not None)
+                self._failure = error
+            failure, self._failure = self._failure, None
+            text = _CUT if failure is None else str(failure) or type(failure).__name__
+            details = failure.details() if isinstance(failure, ProviderError) and reason is None else None
+            self.builder.fail(reason or text, aborted=reason is not None, details=details)
             self._publish(self.builder.take())
             self.final = self.builder.message
 

@@ -1,0 +1,157 @@
+"""What an endpoint says when it says no, as one :class:`ProviderError`. Shared by the wire APIs.
+
+Bodies that are understood: `{"error": {"message", "code", "type", "metadata"?: {"raw"}}}`, `{"error": "…"}`,
+`{"message": …}`, `{"detail": …}`, each of them also inside a list; else text; a web page is reduced to its title.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+
+from cantle_ai.codec import Json, decode_json
+from cantle_ai.errors import ProviderError
+from cantle_ai.transport.port import HttpResponse, TransportError
+
+__all__ = ["error_from_json", "error_from_response", "quote", "redacted", "retry_after", "unexpected_body"]
+
+_LONGEST_BODY = 64 * 1024
+_LONGEST_WAIT = 10.0
+"""Seconds for the body of an error. The status alone says enough if it does not come."""
+_LONGEST_TEXT = 2000
+_QUOTED = 160
+
+
+async def error_from_response(response: HttpResponse, secret: str | None) -> ProviderError:
+    """The error in an answer that is not a success. `secret` is kept out of its text. Closes the response."""
+    status = response.status
+    wait = retry_after(response.headers)
+    if 300 <= status < 400:
+        where = response.headers.get("location", "").partition("?")[0]
+        moved = f"{status} The endpoint has moved to {where or 'another address'}; correct the provider's base URL"
+        return ProviderError(redacted(moved, secret), status=status)
+    try:
+        async with asyncio.timeout(_LONGEST_WAIT):
+            body = await response.read(_LONGEST_BODY)
+    except (TimeoutError, TransportError):
+        body = b""
+    finally:
+        await response.aclose()
+    text, code = _from_body(body)
+    message = redacted(f"{status} {text or _meaning(status)}", secret)
+    return ProviderError(message, status=status, code=code, retry_after=wait)
+
+
+def error_from_json(raw: Json, secret: str | None) -> ProviderError:
+    """The error that an endpoint reports inside a stream. A numeric code in the range of statuses is one."""
+    text, code = _from_json({"error": raw})
+    status = int(code) if code is not None and re.fullmatch(r"[45]\d\d", code) else None
+    return ProviderError(redacted(text or "The provider reported an error", secret), status=status, code=code)
+
+
+def unexpected_body(beginning: bytes, secret: str | None) -> ProviderError:
+    """The error for a success whose body is something else than the API speaks."""
+    if not beginning.strip():
+        return ProviderError("The answer ended without sending any chunks", kind="network")
+    title = _web_page(beginning)
+    what = quote(beginning) if title is None else f"a web page, {title!r}" if title else "a web page"
+    text = f"The endpoint does not speak this API; it sent {what}. Check the provider's base URL"
+    return ProviderError(redacted(text, secret), kind="protocol")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from `retry-after-ms` or `retry-after` (seconds or a date); None if it is not said."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "").strip()
+    seconds = _number(value)
+    if seconds is not None or not value:
+        return seconds
+    import time
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def redacted(text: str, secret: str | None) -> str:
+    """`text` without the secret, should an endpoint repeat it."""
+    return text.replace(secret, "…") if secret else text
+
+
+def quote(data: bytes) -> str:
+    """The beginning of what came, on one line."""
+    text = " ".join(data[: 4 * _QUOTED].decode("utf-8", "replace").split())
+    return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
+
+
+def _from_body(body: bytes) -> tuple[str | None, str | None]:
+    """Text and code. Either may be missing."""
+    title = _web_page(body)
+    if title is not None:
+        return title or None, None
+    try:
+        raw = decode_json(body)
+    except ValueError:
+        text = " ".join(body.decode("utf-8", "replace").split())
+        return _clipped(text) or None, None
+    return _from_json(raw)
+
+
+def _from_json(raw: Json) -> tuple[str | None, str | None]:
+    if isinstance(raw, list):
+        return _from_json(raw[0]) if raw else (None, None)
+    if isinstance(raw, str):
+        return _clipped(raw), None
+    if not isinstance(raw, dict):
+        return None, None
+    inner = raw.get("error")
+    if isinstance(inner, dict | list):
+        return _from_json(inner)
+    text = next((raw[key] for key in ("message", "detail", "error", "msg") if raw.get(key)), None)
+    if text is not None and not isinstance(text, str):
+        text = quote(str(text).encode())
+    metadata = raw.get("metadata")
+    upstream = metadata.get("raw") if isinstance(metadata, dict) else None
+    if isinstance(upstream, str) and upstream.strip():
+        text = f"{text or ''} ({upstream.strip()})".strip()
+    code = next(
+        (str(raw[key]) for key in ("code", "type", "status") if isinstance(raw.get(key), str | int)), None
+    )
+    return (_clipped(text) if text else None), code
+
+
+def _web_page(body: bytes) -> str | None:
+    """The title of a web page, empty if it has none; None if this is no web page."""
+    start = body.lstrip()[:1024].lower()
+    if not start.startswith((b"<!doctype html", b"<html", b"<head", b"<body", b"<center", b"<h1")):
+        return None
+    found = re.search(rb"<(title|h1)[^>]*>(.*?)</\1", body, re.IGNORECASE | re.DOTALL)
+    if found is None:
+        return ""
+    return _clipped(" ".join(found[2].decode("utf-8", "replace").split()))
+
+
+def _meaning(status: int) -> str:
+    from http import HTTPStatus
+
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "The provider answered with an error and no text"
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value) if value else None
+    except ValueError:
+        return None
+    return number if number is not None and 0 <= number < 1e9 else None

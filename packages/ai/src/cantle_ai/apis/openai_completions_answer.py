@@ -1,0 +1,185 @@
+"""Puts the chunks of one chat completion together.
+
+A chunk adds to any of the answer's blocks, in any order: there is one block for text, one for thinking, and
+one for each tool call. Which call a piece belongs to is told by its `index` or its `id`, and endpoints leave
+out either.
+"""
+
+from __future__ import annotations
+
+import os
+
+from cantle_ai.apis.openai_completions_chunks import Chunk, Delta, ToolCallDelta
+from cantle_ai.apis.openai_completions_messages import REASONING_FIELDS
+from cantle_ai.builder import AnswerBuilder
+from cantle_ai.codec import Json, JsonObject, encode_json
+from cantle_ai.content import ToolCall
+from cantle_ai.errors import ErrorKind, ProviderError
+from cantle_ai.messages import StopReason
+
+__all__ = ["Answer"]
+
+_ENDS: dict[str, StopReason] = {"length": "length", "max_tokens": "length"}
+_REFUSED = {
+    "content_filter": "The provider's content filter stopped the answer",
+    "error": "The provider ended the answer with an error",
+    "network_error": "The provider lost its connection while it answered",
+}
+"""Reasons to finish that are failures."""
+
+
+class _Call:
+    """A tool call that is being received. It has no block while its name may still grow."""
+
+    __slots__ = ("block", "id", "index", "name")
+
+    def __init__(self, index: int | None, call_id: str | None, name: str) -> None:
+        self.index = index
+        self.id = call_id
+        self.name = name
+        self.block: int | None = None
+
+
+class Answer:
+    """Takes chunks and tells the builder. `finish` must follow the last."""
+
+    def __init__(self, builder: AnswerBuilder, requested_model: str) -> None:
+        self.finish_reason: str | None = None
+        self.empty = True
+        """Whether no chunk has said anything yet."""
+        self._builder = builder
+        self._requested_model = requested_model
+        self._text: int | None = None
+        self._thinking: int | None = None
+        self._calls: list[_Call] = []
+        self._unnamed: list[_Call] = []
+        self._details: list[JsonObject] = []
+
+    def add(self, chunk: Chunk) -> None:
+        message = self._builder.message
+        if message.response_id is None and chunk.id:
+            message.response_id = chunk.id
+        if message.response_model is None and chunk.model and chunk.model != self._requested_model:
+            message.response_model = chunk.model
+        if chunk.choices:
+            for choice in chunk.choices:
+                if choice is None:
+                    continue
+                self.empty = False
+                delta = choice.delta if choice.delta is not None else choice.message
+                if delta is not None:
+                    self._delta(delta)
+                if choice.finish_reason:
+                    self.finish_reason = choice.finish_reason
+                if choice.usage is not None:
+                    self._builder.usage(choice.usage.to_usage())
+        if chunk.usage is not None:
+            self._builder.usage(chunk.usage.to_usage())
+
+    def finish(self) -> None:
+        """All chunks have come: close the answer. Raises :class:`ProviderError` if it ended in a failure."""
+        self._start_unnamed()
+        self._keep_details()
+        raw, builder = self.finish_reason, self._builder
+        builder.message.raw_stop_reason = raw
+        if raw is not None and raw in _REFUSED:
+            kind: ErrorKind = "network" if raw == "network_error" else "http"
+            raise ProviderError(_REFUSED[raw], code=raw, kind=kind)
+        end = _ENDS.get(raw or "")
+        if end is None:
+            end = "toolUse" if self._calls else "stop"
+        builder.done(end, raw=raw)
+
+    def _delta(self, delta: Delta) -> None:
+        thought = delta.reasoning_content or delta.reasoning or delta.reasoning_text
+        if thought:
+            self._think(delta, thought)
+        text = delta.content
+        if text:
+            if self._unnamed:
+                self._start_unnamed()
+            if self._text is None:
+                self._text = self._builder.text_start()
+            self._builder.text_delta(self._text, text)
+        if delta.tool_calls:
+            for call in delta.tool_calls:
+                if call is not None:
+                    self._call(call)
+        if delta.function_call is not None:
+            self._call(ToolCallDelta(0, None, delta.function_call))
+        if delta.refusal:
+            self._delta(Delta(content=delta.refusal))
+        if delta.reasoning_details is not None:
+            self._detail(delta.reasoning_details)
+
+    def _think(self, delta: Delta, thought: str) -> None:
+        self._start_unnamed()
+        if self._thinking is None:
+            field = next(name for name in REASONING_FIELDS if getattr(delta, name))
+            self._thinking = self._builder.thinking_start(signature=field)
+        self._builder.thinking_delta(self._thinking, thought)
+
+    # --- tool calls
+
+    def _call(self, delta: ToolCallDelta) -> None:
+        function = delta.function
+        name = function.name if function is not None and function.name else ""
+        arguments = function.arguments if function is not None else None
+        call = self._find(delta, name)
+        if call is None:
+            call = _Call(delta.index, delta.id or None, name)
+            self._start_unnamed()
+            self._calls.append(call)
+            self._unnamed.append(call)
+        elif call.block is None:
+            call.id = call.id or delta.id
+            if name != call.name:
+                call.name += name
+        if arguments:
+            if call.block is None:
+                self._start_unnamed()
+            assert call.block is not None
+            self._builder.tool_call_delta(call.block, arguments)
+
+    def _find(self, delta: ToolCallDelta, name: str) -> _Call | None:
+        """The call that this piece belongs to; None for a new one."""
+        if delta.index is not None:
+            found = next((call for call in reversed(self._calls) if call.index == delta.index), None)
+            # Some endpoints number every call 0, and tell them apart by their ids alone.
+            if found is not None and delta.id and name and found.id and found.id != delta.id:
+                return next((call for call in self._calls if call.id == delta.id), None)
+            return found
+        if delta.id:
+            return next((call for call in self._calls if call.id == delta.id), None)
+        last = self._calls[-1] if self._calls else None
+        return None if last is not None and name and last.block is not None else last
+
+    def _start_unnamed(self) -> None:
+        """Open the blocks of calls whose names are complete, now that something else comes."""
+        for call in self._unnamed:
+            taken = {other.id for other in self._calls if other.block is not None}
+            if not call.id or call.id in taken:
+                call.id = f"call_{os.urandom(12).hex()}"
+            call.block = self._builder.tool_call_start(call.id, call.name)
+        self._unnamed.clear()
+
+    # --- opaque reasoning
+
+    def _detail(self, raw: Json) -> None:
+        """Encrypted reasoning may come ahead of the call it belongs to, so it is kept until the end."""
+        for detail in raw if isinstance(raw, list) else [raw]:
+            if isinstance(detail, dict) and detail.get("type") == "reasoning.encrypted":
+                self._details.append(detail)
+
+    def _keep_details(self) -> None:
+        content = self._builder.message.content
+        for detail in self._details:
+            text = encode_json(detail).decode()
+            owner = next(
+                (block for block in content if isinstance(block, ToolCall) and block.id == detail.get("id")),
+                None,
+            )
+            if owner is not None:
+                owner.thought_signature = text
+            else:
+                self._builder.thinking_start(signature=text, redacted=True)

@@ -1,0 +1,214 @@
+"""What chat completions send: one chunk of a stream, or a whole completion, whose `message` reads like one.
+
+    {"id", "model", "choices": [{"delta" | "message": {…}, "finish_reason", "usage"?}], "usage"?, "error"?}
+    delta: {"content", "reasoning_content" | "reasoning" | "reasoning_text", "reasoning_details",
+            "tool_calls": [{"index", "id", "function": {"name", "arguments"}}], "refusal", "function_call"}
+
+Fields that are not listed are passed over. What does not have the type it should have (a `content` made of
+parts, arguments as an object, a count that is a string) goes through :func:`_lenient`, which takes what it can.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from cantle_ai.codec import Json, decode_json, encode_json
+from cantle_ai.usage import Usage
+
+__all__ = ["Choice", "Chunk", "Counts", "Delta", "FunctionDelta", "ToolCallDelta", "decode_chunk"]
+
+
+class FunctionDelta(Struct, gc=False):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class ToolCallDelta(Struct, gc=False):
+    index: int | None = None
+    id: str | None = None
+    function: FunctionDelta | None = None
+
+
+class Delta(Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_text: str | None = None
+    reasoning_details: Any = None
+    tool_calls: list[ToolCallDelta | None] | None = None
+    function_call: FunctionDelta | None = None
+    refusal: str | None = None
+
+
+class PromptDetails(Struct, gc=False):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class CompletionDetails(Struct, gc=False):
+    reasoning_tokens: int | None = None
+
+
+class Counts(Struct, gc=False):
+    """`usage` as endpoints report it. `prompt_tokens` contains the cached ones, wherever those are reported."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    prompt_tokens_details: PromptDetails | None = None
+    completion_tokens_details: CompletionDetails | None = None
+    cached_tokens: int | None = None
+    prompt_cache_hit_tokens: int | None = None
+
+    def to_usage(self) -> Usage:
+        prompt, details = self.prompt_tokens or 0, self.prompt_tokens_details or PromptDetails()
+        read = min(prompt, details.cached_tokens or self.cached_tokens or self.prompt_cache_hit_tokens or 0)
+        written = min(prompt - read, details.cache_write_tokens or 0)
+        output = self.completion_tokens or 0
+        reasoning = (self.completion_tokens_details or CompletionDetails()).reasoning_tokens
+        return Usage(
+            input=prompt - read - written,
+            output=output,
+            cache_read=read,
+            cache_write=written,
+            reasoning=reasoning,
+            total_tokens=self.total_tokens or prompt + output,
+        )
+
+
+class Choice(Struct):
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: str | None = None
+    usage: Counts | None = None
+
+
+class Chunk(Struct):
+    id: str | None = None
+    model: str | None = None
+    choices: list[Choice | None] | None = None
+    usage: Counts | None = None
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(Chunk | None).decode
+_S = TypeVar("_S", bound=Struct)
+
+
+def decode_chunk(data: bytes) -> Chunk | None:
+    """One chunk; None for one that says nothing (`null`, a number, a list). Raises ValueError for what is not JSON."""
+    try:
+        return _decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _lenient(decode_json(data))
+
+
+def _lenient(raw: Json) -> Chunk | None:
+    if not isinstance(raw, dict):
+        return None
+    return Chunk(
+        id=_text(raw.get("id")),
+        model=_text(raw.get("model")),
+        choices=[_choice(choice) for choice in _list(raw.get("choices"))],
+        usage=_counts(raw.get("usage")),
+        error=raw.get("error"),
+    )
+
+
+def _choice(raw: Json) -> Choice | None:
+    if not isinstance(raw, dict):
+        return None
+    return Choice(
+        delta=_delta(raw.get("delta")),
+        message=_delta(raw.get("message")),
+        finish_reason=_text(raw.get("finish_reason")),
+        usage=_counts(raw.get("usage")),
+    )
+
+
+def _delta(raw: Json) -> Delta | None:
+    if not isinstance(raw, dict):
+        return None
+    calls = [_call(call) for call in _list(raw.get("tool_calls"))]
+    return Delta(
+        content=_content(raw.get("content")),
+        reasoning_content=_content(raw.get("reasoning_content")),
+        reasoning=_content(raw.get("reasoning")),
+        reasoning_text=_content(raw.get("reasoning_text")),
+        reasoning_details=raw.get("reasoning_details"),
+        tool_calls=[*calls] or None,
+        function_call=_function(raw.get("function_call")),
+        refusal=_text(raw.get("refusal")),
+    )
+
+
+def _content(raw: Json) -> str | None:
+    """Text, or the text of a list of parts."""
+    if isinstance(raw, list):
+        texts = [_text(part.get("text")) if isinstance(part, dict) else _text(part) for part in raw]
+        return "".join(text for text in texts if text)
+    return _text(raw)
+
+
+def _call(raw: Json) -> ToolCallDelta | None:
+    if not isinstance(raw, dict):
+        return None
+    index = raw.get("index")
+    if isinstance(index, str) and index.isdecimal():
+        index = int(index)
+    return ToolCallDelta(
+        index=int(index) if isinstance(index, int | float) else None,
+        id=_text(raw.get("id")),
+        function=_function(raw.get("function")),
+    )
+
+
+def _function(raw: Json) -> FunctionDelta | None:
+    if not isinstance(raw, dict):
+        return None
+    arguments = raw.get("arguments")
+    if isinstance(arguments, dict):
+        arguments = encode_json(arguments).decode()
+    return FunctionDelta(name=_text(raw.get("name")), arguments=_text(arguments))
+
+
+def _counts(raw: Json) -> Counts | None:
+    if not isinstance(raw, dict):
+        return None
+    return Counts(
+        prompt_tokens=_count(raw.get("prompt_tokens")),
+        completion_tokens=_count(raw.get("completion_tokens")),
+        total_tokens=_count(raw.get("total_tokens")),
+        prompt_tokens_details=_numbers(raw.get("prompt_tokens_details"), PromptDetails),
+        completion_tokens_details=_numbers(raw.get("completion_tokens_details"), CompletionDetails),
+        cached_tokens=_count(raw.get("cached_tokens")),
+        prompt_cache_hit_tokens=_count(raw.get("prompt_cache_hit_tokens")),
+    )
+
+
+def _numbers(raw: Json, kind: type[_S]) -> _S | None:
+    if not isinstance(raw, dict):
+        return None
+    return kind(**{name: _count(raw.get(name)) for name in kind.__struct_fields__})
+
+
+def _text(raw: Json) -> str | None:
+    return raw if isinstance(raw, str) else None
+
+
+def _count(raw: Json) -> int | None:
+    if isinstance(raw, str):
+        try:
+            raw = float(raw)
+        except ValueError:
+            return None
+    if isinstance(raw, int | float) and 0 <= raw < 1e15:
+        return int(raw)
+    return None
+
+
+def _list(raw: Json) -> list[Json]:
+    return raw if isinstance(raw, list) else []

@@ -1,0 +1,141 @@
+"""The body of a chat completions request, and the headers that depend on it."""
+
+from __future__ import annotations
+
+import math
+
+from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
+from cantle_ai.apis.openai_completions_messages import EncodedMessages, MessageEncoder, wire_json
+from cantle_ai.apis.openai_completions_thinking import thinking_fields
+from cantle_ai.codec import Json, JsonObject
+from cantle_ai.context import Context, ToolDefinition
+from cantle_ai.model import Model, StreamOptions
+
+__all__ = ["bounded_key", "request_body", "session_headers"]
+
+_CHARACTERS_PER_TOKEN = 3.5
+_MARGIN = 1.15
+_TOKENS_PER_IMAGE = 1200
+"""With the two above: what the input is taken to need, rather too much than too little, so that input and
+output together stay inside the window. Text and code run at 3.5 to 4.5 characters a token."""
+_LONGEST_KEY = 64
+"""OpenAI's limit for `prompt_cache_key`."""
+_AFFINITY_HEADERS = {
+    "openai": ("session-id", "x-client-request-id", "x-session-affinity"),
+    "openai-nosession": ("x-client-request-id", "x-session-affinity"),
+    "openrouter": ("x-session-id",),
+}
+_OURS = frozenset({"model", "messages", "tools", "stream"})
+"""Fields that sampling options cannot replace."""
+
+
+def request_body(
+    model: Model, context: Context, options: StreamOptions, compat: OpenAICompletionsCompat
+) -> bytes:
+    """The body, its `messages` put together from the messages' own encodings."""
+    mark = _cache_mark(options, compat)
+    messages = MessageEncoder(model, compat, mark=mark).encode(context)
+    parts = [b'{"model":', wire_json(model.id), b',"messages":[', b",".join(messages.parts), b"]"]
+    tools = _tools(context, messages, compat, mark)
+    if tools is not None:
+        parts += [b',"tools":', tools]
+    size = sum(map(len, parts)) - messages.image_bytes
+    fields = _fields(model, context, options, compat)
+    fields[compat.max_tokens_field] = _output_limit(model, options, size, messages.images)
+    for sampling in _sampling(model, options):
+        fields.update({key: value for key, value in sampling.items() if key not in _OURS})
+    return b"".join([*parts, b",", wire_json(fields)[1:]])
+
+
+def session_headers(options: StreamOptions, compat: OpenAICompletionsCompat) -> dict[str, str]:
+    """Headers by which requests of one session find the same machine."""
+    if options.session_id is None or not compat.send_session_affinity_headers:
+        return {}
+    key = bounded_key(options.session_id)
+    names = _AFFINITY_HEADERS[compat.session_affinity_format]
+    return dict.fromkeys(names, key)
+
+
+def bounded_key(session_id: str) -> str:
+    """The id itself, or its hash where it is longer than providers accept (64 characters)."""
+    if len(session_id) <= _LONGEST_KEY:
+        return session_id
+    from hashlib import sha256
+
+    return sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _fields(
+    model: Model, context: Context, options: StreamOptions, compat: OpenAICompletionsCompat
+) -> JsonObject:
+    level = model.clamp(options.thinking)
+    fields: JsonObject = {"stream": True}
+    if compat.supports_usage_in_streaming:
+        fields["stream_options"] = {"include_usage": True}
+    if compat.supports_store:
+        fields["store"] = False
+    fields.update(_cache_fields(options, compat))
+    fields.update(thinking_fields(model, compat, level))
+    # Reasoning models refuse a temperature while they reason.
+    if options.temperature is not None and not (model.reasoning and level != "off"):
+        fields["temperature"] = options.temperature
+    if compat.zai_tool_stream and context.tools:
+        fields["tool_stream"] = True
+    if compat.vllm_priority is not None:
+        fields["priority"] = compat.vllm_priority
+    if compat.open_router_routing:
+        fields["provider"] = dict(compat.open_router_routing)
+    if compat.vercel_gateway_routing:
+        fields["providerOptions"] = {"gateway": dict(compat.vercel_gateway_routing)}
+    return fields
+
+
+def _sampling(model: Model, options: StreamOptions) -> list[JsonObject]:
+    by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
+    return [model.sampling, by_level, options.sampling]
+
+
+def _cache_fields(options: StreamOptions, compat: OpenAICompletionsCompat) -> JsonObject:
+    if options.cache_retention == "none":
+        return {}
+    long = options.cache_retention == "long" and compat.supports_long_cache_retention
+    mode = compat.prompt_cache_key_mode
+    fields: JsonObject = {}
+    if options.session_id is not None and (mode == "enabled" or (mode == "auto" and long)):
+        fields["prompt_cache_key"] = bounded_key(options.session_id)
+    if long and compat.cache_control_format is None:
+        fields["prompt_cache_retention"] = "24h"
+    return fields
+
+
+def _cache_mark(options: StreamOptions, compat: OpenAICompletionsCompat) -> JsonObject | None:
+    if compat.cache_control_format is None or options.cache_retention == "none":
+        return None
+    if options.cache_retention == "long" and compat.supports_long_cache_retention:
+        return {"type": "ephemeral", "ttl": "1h"}
+    return {"type": "ephemeral"}
+
+
+def _tools(
+    context: Context, messages: EncodedMessages, compat: OpenAICompletionsCompat, mark: JsonObject | None
+) -> bytes | None:
+    """The tools, or None where the field is to be left out: several endpoints refuse an empty list."""
+    if not context.tools:
+        return b"[]" if compat.requires_tools_with_tool_history and messages.has_tool_history else None
+    tools: list[Json] = [_tool(tool) for tool in context.tools]
+    last = tools[-1]
+    if mark is not None and isinstance(last, dict):
+        last["cache_control"] = mark
+    return wire_json(tools)
+
+
+def _tool(tool: ToolDefinition) -> JsonObject:
+    function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _output_limit(model: Model, options: StreamOptions, size: int, images: int) -> int:
+    """The output that is asked for, less what the input leaves no room for."""
+    wanted = model.max_tokens if options.max_tokens is None else options.max_tokens
+    needed = math.ceil(size / _CHARACTERS_PER_TOKEN * _MARGIN) + images * _TOKENS_PER_IMAGE
+    return max(1, min(wanted, model.context_window - needed))

@@ -1,0 +1,34 @@
+"""What a wire API is: a function from one request to the source of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from cantle_ai.context import Context
+from cantle_ai.model import Model, StreamOptions
+from cantle_ai.stream import EventSource
+from cantle_ai.transport.port import Transport
+
+__all__ = ["WireApi"]
+
+
+class WireApi(Protocol):
+    """Speaks one protocol. Any callable of this shape can be registered under an API's name."""
+
+    def __call__(
+        self,
+        model: Model,
+        context: Context,
+        options: StreamOptions,
+        *,
+        transport: Transport,
+        api_key: str | None,
+        headers: Mapping[str, str],
+    ) -> EventSource:
+        """The source of one answer. Nothing is sent before it is first asked for events.
+
+        `api_key` is resolved already; None sends none. `headers` are the provider's and the model's, resolved;
+        those of `options` are laid over them, and all of them over the API's own.
+        """
+        ...
