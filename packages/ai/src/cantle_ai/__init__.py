@@ -1,1 +1,155 @@
-""""""
+"""Model runtime: messages, one event stream for all models, providers as data, keys, prices, scripted models.
+
+    >>> import cantle_ai
+    >>> cantle_ai.ask("openai/gpt-5", "Name a river.")
+
+The names below are loaded when they are first used. The twelve events are in :mod:`cantle_ai.events`, what
+tests need in :mod:`cantle_ai.testing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cantle_ai.abort import AbortController, AbortError, AbortSignal
+    from cantle_ai.content import (
+        Content,
+        ImageContent,
+        TextContent,
+        ThinkingContent,
+        ToolCall,
+        UnknownContent,
+    )
+    from cantle_ai.context import Context, ToolDefinition
+    from cantle_ai.errors import CantleAIError, ConfigurationError, ProviderError
+    from cantle_ai.events import AssistantMessageEvent
+    from cantle_ai.messages import (
+        AssistantMessage,
+        Message,
+        StopReason,
+        ThinkingLevel,
+        ToolResultMessage,
+        UnknownMessage,
+        UserMessage,
+    )
+    from cantle_ai.model import Model, Provider, StreamOptions
+    from cantle_ai.model_patterns import ModelPatternError, resolve_model
+    from cantle_ai.models import Models
+    from cantle_ai.models_file import ModelsFile, load_models_file
+    from cantle_ai.overflow import is_overflow
+    from cantle_ai.retry import RetryPolicy, delay_ms, retryable
+    from cantle_ai.shortcuts import ask, complete
+    from cantle_ai.stream import AssistantMessageStream, StreamFunction, StreamReader
+    from cantle_ai.usage import Cost, Price, PriceTier, Usage, cost_of, total_usage
+
+__all__ = [
+    "AbortController",
+    "AbortError",
+    "AbortSignal",
+    "AssistantMessage",
+    "AssistantMessageEvent",
+    "AssistantMessageStream",
+    "CantleAIError",
+    "ConfigurationError",
+    "Content",
+    "Context",
+    "Cost",
+    "ImageContent",
+    "Message",
+    "Model",
+    "ModelPatternError",
+    "Models",
+    "ModelsFile",
+    "Price",
+    "PriceTier",
+    "Provider",
+    "ProviderError",
+    "RetryPolicy",
+    "StopReason",
+    "StreamFunction",
+    "StreamOptions",
+    "StreamReader",
+    "TextContent",
+    "ThinkingContent",
+    "ThinkingLevel",
+    "ToolCall",
+    "ToolDefinition",
+    "ToolResultMessage",
+    "UnknownContent",
+    "UnknownMessage",
+    "Usage",
+    "UserMessage",
+    "ask",
+    "complete",
+    "cost_of",
+    "delay_ms",
+    "is_overflow",
+    "load_models_file",
+    "resolve_model",
+    "retryable",
+    "total_usage",
+]
+
+_MODULES = {
+    "AbortController": "cantle_ai.abort",
+    "AbortError": "cantle_ai.abort",
+    "AbortSignal": "cantle_ai.abort",
+    "AssistantMessage": "cantle_ai.messages",
+    "AssistantMessageEvent": "cantle_ai.events",
+    "AssistantMessageStream": "cantle_ai.stream",
+    "CantleAIError": "cantle_ai.errors",
+    "ConfigurationError": "cantle_ai.errors",
+    "Content": "cantle_ai.content",
+    "Context": "cantle_ai.context",
+    "Cost": "cantle_ai.usage",
+    "ImageContent": "cantle_ai.content",
+    "Message": "cantle_ai.messages",
+    "Model": "cantle_ai.model",
+    "ModelPatternError": "cantle_ai.model_patterns",
+    "Models": "cantle_ai.models",
+    "ModelsFile": "cantle_ai.models_file",
+    "Price": "cantle_ai.usage",
+    "PriceTier": "cantle_ai.usage",
+    "Provider": "cantle_ai.model",
+    "ProviderError": "cantle_ai.errors",
+    "RetryPolicy": "cantle_ai.retry",
+    "StopReason": "cantle_ai.messages",
+    "StreamFunction": "cantle_ai.stream",
+    "StreamOptions": "cantle_ai.model",
+    "StreamReader": "cantle_ai.stream",
+    "TextContent": "cantle_ai.content",
+    "ThinkingContent": "cantle_ai.content",
+    "ThinkingLevel": "cantle_ai.messages",
+    "ToolCall": "cantle_ai.content",
+    "ToolDefinition": "cantle_ai.context",
+    "ToolResultMessage": "cantle_ai.messages",
+    "UnknownContent": "cantle_ai.content",
+    "UnknownMessage": "cantle_ai.messages",
+    "Usage": "cantle_ai.usage",
+    "UserMessage": "cantle_ai.messages",
+    "ask": "cantle_ai.shortcuts",
+    "complete": "cantle_ai.shortcuts",
+    "cost_of": "cantle_ai.usage",
+    "delay_ms": "cantle_ai.retry",
+    "is_overflow": "cantle_ai.overflow",
+    "load_models_file": "cantle_ai.models_file",
+    "resolve_model": "cantle_ai.model_patterns",
+    "retryable": "cantle_ai.retry",
+    "total_usage": "cantle_ai.usage",
+}
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
