@@ -1,0 +1,26 @@
+"""Public names are a list that changes on purpose."""
+
+import importlib
+
+import pytest
+
+from tests.surface.surface import PACKAGES, public_names, recorded
+
+NAMES = public_names()
+
+
+def test_public_names_are_the_recorded_ones() -> None:
+    assert recorded("public_names.json") == NAMES
+
+
+def test_every_package_says_what_is_public() -> None:
+    assert [package for package in PACKAGES if package not in NAMES] == []
+
+
+@pytest.mark.parametrize("package", NAMES)
+def test_every_public_name_exists_and_has_a_docstring_or_a_value(package: str) -> None:
+    module = importlib.import_module(package)
+    for name in NAMES[package]:
+        thing = getattr(module, name)
+        if callable(thing) and getattr(thing, "__module__", "").startswith("cantle"):
+            assert thing.__doc__, f"{package}.{name} has no docstring"
