@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cantle.errors import ConfigurationFileError
 from cantle.json_file import read_json_file, update_json_file
 from cantle_ai.codec import JsonObject
+
+if TYPE_CHECKING:
+    from cantle_ai.auth.credentials import Credentials
 
 __all__ = ["CredentialFile"]
 
@@ -98,3 +102,7 @@ class CredentialFile:
 
 def _drop(raw: JsonObject, provider_id: str) -> None:
     raw.pop(provider_id, None)
+
+
+if TYPE_CHECKING:
+    _proof: type[Credentials] = CredentialFile

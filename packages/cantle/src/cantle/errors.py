@@ -25,6 +25,9 @@ __all__ = [
 class UserError(Exception):
     """Something that the user, not the programmer, can mend. `text` says what is wrong, `next_step` what to do."""
 
+    exit_code = 1
+    """The status with which a process ends for it."""
+
     def __init__(self, text: str, next_step: str = "") -> None:
         super().__init__(f"{text} {next_step}" if next_step else text)
         self.text = text

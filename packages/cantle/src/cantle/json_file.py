@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from cantle.errors import ConfigurationFileError
-from cantle_ai.codec import JsonObject, encode_json
+from cantle_ai.codec import JsonObject
 
 __all__ = ["JSON_LOCK_SECONDS", "read_json_file", "update_json_file"]
 
@@ -59,7 +59,7 @@ def update_json_file(
         with _locked(target.with_name(target.name + ".lock")):
             value = read_json_file(target) or {}
             change(value)
-            _replace(target, msgspec.json.format(encode_json(value), indent=2) + b"\n", mode)
+            _replace(target, _encode(value), mode)
     except OSError as error:
         raise ConfigurationFileError(
             f"{path} cannot be written: {error.strerror}.", "Check its folder's permissions and free space."
@@ -100,6 +100,15 @@ def _parse_slowly(path: Path, data: bytes) -> object:
         ) from None
     except RecursionError:
         raise ConfigurationFileError(f"{path} is nested too deeply.", next_step) from None
+
+
+def _encode(value: JsonObject) -> bytes:
+    import json
+
+    try:
+        return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:  # a lone surrogate, which only an escape can write
+        return (json.dumps(value, indent=2) + "\n").encode()
 
 
 def _replace(target: Path, data: bytes, mode: int | None) -> None:

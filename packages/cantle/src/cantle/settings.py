@@ -39,7 +39,7 @@ USER_ONLY: Final = ("defaultProjectTrust",)
 class Settings:
     """The merged preferences of a session. Every property has its default; nothing here changes."""
 
-    __slots__ = ("_merged", "default_tools")
+    __slots__ = ("_layers", "_merged", "default_tools")
 
     def __init__(self, *layers: JsonObject) -> None:
         """`layers` are checked objects, the weakest first."""
@@ -47,10 +47,16 @@ class Settings:
         for layer in layers:
             merged = _merge(merged, layer)
         self._merged = merged
+        self._layers = layers
         self.default_tools: tuple[tuple[str, ...], ...] = tuple(
             tuple(cast("Sequence[str]", layer["defaultTools"])) for layer in layers if "defaultTools" in layer
         )
         """The `defaultTools` lists, the weakest first."""
+
+    def with_project(self, cwd: Path) -> Settings:
+        """These settings, and over them those of a trusted project. Raises :class:`ConfigurationFileError`."""
+        local = _checked(project_directory(cwd) / "settings.json")
+        return Settings(*self._layers, {key: value for key, value in local.items() if key not in USER_ONLY})
 
     def get(self, key: str) -> Json:
         """The value at a dotted key path, such as `retry.maxRetries`; None when it is not set."""
@@ -118,12 +124,12 @@ class Settings:
         return self._count("retry.maxAgentDelayMs", 60_000)
 
     @property
-    def http_timeout(self) -> float | None:
-        """Seconds without a sign of life after which a request is given up; None for never."""
+    def http_timeout(self) -> float:
+        """Seconds without a sign of life after which a request is given up; 0 for never."""
         value = self.get("httpIdleTimeoutMs")
         if value is None:
             return 300.0
-        return None if value in (0, "disabled") else cast("float", value) / 1000
+        return 0.0 if value == "disabled" else cast("float", value) / 1000
 
     def _text(self, key: str) -> str | None:
         value = self.get(key)
@@ -134,16 +140,12 @@ class Settings:
         return int(value) if isinstance(value, int | float) else default
 
 
-def load_settings(paths: ConfigPaths, *, project: Path | None = None) -> Settings:
-    """The user's settings and, when `project` names a trusted working directory, that project's over them.
+def load_settings(paths: ConfigPaths) -> Settings:
+    """The user's settings.
 
     Raises :class:`ConfigurationFileError` for a file that is not JSON or a value of the wrong kind.
     """
-    layers = [_checked(paths.settings)]
-    if project is not None:
-        local = _checked(project_directory(project) / "settings.json")
-        layers.append({key: value for key, value in local.items() if key not in USER_ONLY})
-    return Settings(*layers)
+    return Settings(_checked(paths.settings))
 
 
 def read_session_dir(cwd: Path) -> str | None:
@@ -232,9 +234,9 @@ def _is_text(value: Json) -> bool:
 
 
 def _is_count(value: Json) -> bool:
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value == int(value)
-    )
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return value >= 0 and (isinstance(value, int) or value.is_integer())
 
 
 def _one_of(*choices: str) -> _Check:

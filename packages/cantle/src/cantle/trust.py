@@ -17,7 +17,7 @@ from cantle.paths import project_directory
 from cantle.settings import ProjectTrust
 from cantle_ai.codec import JsonObject
 
-__all__ = ["needs_trust", "project_trusted", "save_decision", "saved_decision"]
+__all__ = ["decide_trust", "needs_trust", "save_decision", "saved_decision"]
 
 PROTECTED = (
     "settings.json",
@@ -40,7 +40,7 @@ def needs_trust(cwd: Path) -> bool:
     return any((parent / ".agents" / "skills").is_dir() for parent in (cwd, *cwd.parents))
 
 
-def project_trusted(
+def decide_trust(
     cwd: Path, trust_file: Path, *, decision: bool | None = None, default: ProjectTrust = "ask"
 ) -> bool:
     """Whether the project at `cwd` is trusted, where nobody can be asked.

@@ -1,0 +1,354 @@
+"""A conversation with an agent: what every door of Cantle drives.
+
+    session = await create_agent_session()
+    session.subscribe(print)
+    await session.prompt("What is in this folder?")
+    await session.close()
+
+It joins parts that know nothing of each other: the agent runs, the recorder writes the session file, the
+retry count decides what is tried again, the event hub tells listeners.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from msgspec import Struct
+
+from cantle.errors import SessionError, UserError
+from cantle.hub.event_hub import EventHub, Listener
+from cantle.hub.events import (
+    AgentSettled,
+    AutoRetryEnd,
+    AutoRetryStart,
+    EntryAppended,
+    QueueUpdate,
+    RunEnd,
+    SessionInfoChanged,
+    ThinkingLevelChanged,
+)
+from cantle.hub.model_selection import find_model, require_key
+from cantle.hub.queues import queue_update, watch_queues
+from cantle.hub.recorder import Recorder
+from cantle.hub.retry import Pause, Retry, pause
+from cantle_agent.agent import Agent
+from cantle_agent.errors import AgentBusyError, ListenerError
+from cantle_agent.events import AgentEnd, AgentEvent, MessageEnd
+from cantle_agent.messages import AgentMessage
+from cantle_ai.abort import AbortController
+from cantle_ai.content import ImageContent, TextContent, UserContent
+from cantle_ai.messages import AssistantMessage, ThinkingLevel, UserMessage
+from cantle_ai.model import Model
+from cantle_ai.retry import RetryPolicy
+from cantle_ai.usage import Usage
+from cantle_session.session import Session
+
+if TYPE_CHECKING:
+    from cantle_ai.models import Models
+
+__all__ = ["AgentSession", "SessionParts", "session_variables", "user_message"]
+
+_Content: TypeAlias = "str | Sequence[UserContent]"
+_Step: TypeAlias = "Callable[[], Awaitable[object]]"
+
+_BUSY = "The session is busy. Use steer() to reach the run now, or follow_up() for when it would end."
+_RETRY_CANCELLED = "The retry was cancelled"
+
+
+class SessionParts(Struct, kw_only=True):
+    """What a session is made of. :func:`cantle.sdk.create_agent_session` puts it together."""
+
+    agent: Agent
+    session: Session
+    recorder: Recorder
+    models: Models
+    policy: RetryPolicy
+    api_key_provider: str | None = None
+    """A provider that needs no key from elsewhere, because one was given for this session alone."""
+    warnings: Sequence[str] = ()
+    cleanup: Sequence[Callable[[], Awaitable[None]]] = ()
+    """What closing the session closes with it, in this order."""
+    pause: Pause = pause
+
+
+class AgentSession:
+    """One conversation. Belongs to one event loop; made by :func:`cantle.sdk.create_agent_session`."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self.agent = parts.agent
+        self.session = parts.session
+        self._parts = parts
+        self._recorder = parts.recorder
+        self._retry = Retry(parts.policy)
+        self._events = EventHub()
+        self._stop = AbortController()
+        self._driver: asyncio.Task[object] | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
+        self._last: AssistantMessage | None = None
+        self._failed: AssistantMessage | None = None
+        self._unwritten: SessionError | None = None
+        self.agent.subscribe(self._on_event)
+        watch_queues(self.agent, self._events.post)
+
+    # --- state
+
+    @property
+    def running(self) -> bool:
+        """Whether a prompt is being worked on, waits for a retry included."""
+        return not self._idle.is_set()
+
+    @property
+    def model(self) -> Model:
+        return self.agent.model
+
+    @property
+    def thinking_level(self) -> ThinkingLevel:
+        return self.agent.thinking_level
+
+    @property
+    def system_prompt(self) -> str:
+        return self.agent.system_prompt
+
+    @property
+    def messages(self) -> Sequence[AgentMessage]:
+        """The conversation so far."""
+        return self.agent.messages
+
+    @property
+    def usage(self) -> Usage:
+        """All tokens and cost of this conversation: answers, failed ones too, and what tools used themselves."""
+        return self.agent.usage
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know about the set-up and the session file, a sentence each."""
+        return [*self._parts.warnings, *map(str, self.session.warnings)]
+
+    # --- talking
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with every event; a coroutine function is awaited. Returns a function that stops that.
+
+        Listeners are called in the order of subscription, and messages are in the session file by then.
+        """
+        return self._events.subscribe(listener)
+
+    async def prompt(self, content: _Content, images: Sequence[ImageContent] = ()) -> None:
+        """Say something and wait until all work on it is done: tools, retries, queued messages.
+
+        How it went is in the last message (`stop_reason`). Raises AgentBusyError while another prompt runs,
+        :class:`cantle.errors.SessionError` when the session file cannot be written, and
+        :class:`cantle_agent.errors.ListenerError` when a listener raised.
+        """
+        message = user_message(content, images)
+        await self._drive(lambda: self.agent.prompt(message))
+
+    async def continue_(self) -> None:
+        """Go on without a new prompt: after an interruption, or with what is queued. Raises as :meth:`prompt` does.
+
+        Raises ContinueError when there is nothing to continue.
+        """
+        await self._drive(self.agent.continue_)
+
+    def steer(self, content: _Content, images: Sequence[ImageContent] = ()) -> None:
+        """Queue a message that enters after the running tools, before the next request."""
+        self.agent.steer(user_message(content, images))
+
+    def follow_up(self, content: _Content, images: Sequence[ImageContent] = ()) -> None:
+        """Queue a message that enters where the work would end."""
+        self.agent.follow_up(user_message(content, images))
+
+    def clear_queue(self) -> QueueUpdate:
+        """Take back what is queued, and return it as text."""
+        waiting = queue_update(self.agent)
+        self.agent.clear_queues()
+        return waiting
+
+    async def abort(self) -> None:
+        """Stop the run, or the wait for a retry, and return when the session is idle. What is queued stays queued.
+
+        From inside a listener it does not wait, because the run waits for that listener.
+        """
+        self._stop.abort()
+        self.agent.abort()
+        if asyncio.current_task() is not self._driver and not self._events.delivering_here:
+            await self._idle.wait()
+
+    async def wait_idle(self) -> None:
+        """Wait until no prompt is being worked on."""
+        await self._idle.wait()
+
+    async def close(self) -> None:
+        """Abort what runs and let go of processes, connections and files. Closing twice does nothing more."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self.abort()
+            for close in self._parts.cleanup:
+                await close()
+        finally:
+            self.session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # --- what the conversation is held with
+
+    async def set_model(self, model: Model | str) -> None:
+        """Ask another model from the next request on, at the nearest thinking level that it has.
+
+        Raises :class:`cantle.errors.ModelSelectionError` for a model that does not exist or has no key.
+        """
+        chosen = model if isinstance(model, Model) else find_model(self._parts.models, model).model
+        if chosen.provider != self._parts.api_key_provider:
+            require_key(self._parts.models, chosen)
+        self.agent.model = chosen
+        await self.set_thinking_level(self.agent.thinking_level)
+
+    async def set_thinking_level(self, level: ThinkingLevel) -> None:
+        """Think harder or less from the next request on, as far as the model can."""
+        level = self.agent.model.clamp(level)
+        changed = level != self.agent.thinking_level
+        self.agent.thinking_level = level
+        self._recorder.state(self.agent.model, level)
+        if changed:
+            self._events.post(ThinkingLevelChanged(level))
+
+    def set_name(self, name: str) -> None:
+        """Name the session; an empty name takes it away."""
+        self._recorder.name(name)
+        self._events.post(SessionInfoChanged(self.session.name))
+
+    # --- a prompt and its retries
+
+    async def _drive(self, start: _Step) -> None:
+        if self.running:
+            raise AgentBusyError(_BUSY)
+        if self._closed:
+            raise RuntimeError("The session is closed.")
+        self._idle.clear()
+        self._driver = asyncio.current_task()
+        self._stop = AbortController()
+        self._last = self._failed = self._unwritten = None
+        self._retry.end()
+        try:
+            self._recorder.state(self.agent.model, self.agent.thinking_level)
+            await self._run(start)
+        except ListenerError as error:
+            raise _culprit(error) from error.__cause__
+        finally:
+            try:
+                await self._settle()
+            finally:
+                self._driver = None
+                self._idle.set()
+
+    async def _run(self, step: _Step) -> None:
+        while True:
+            await step()
+            if self._failed is None or not await self._wait_for_retry(self._failed):
+                return
+            step = self.agent.continue_
+
+    async def _wait_for_retry(self, failed: AssistantMessage) -> bool:
+        """Wait for the next attempt, and take the failure out of what the model is told. False when aborted."""
+        wait_ms = self._retry.begin(failed)
+        text = failed.error_message or "The request failed"
+        await self._events.emit(
+            AutoRetryStart(self._retry.attempt, self._retry.policy.max_retries, wait_ms, text)
+        )
+        await self._parts.pause(wait_ms / 1000, self._stop.signal)
+        if self._stop.signal.aborted:
+            await self._events.emit(AutoRetryEnd(False, self._retry.end(), _RETRY_CANCELLED))
+            return False
+        if self.agent.messages and self.agent.messages[-1] is failed:
+            self.agent.messages.pop()
+        if (entry := self._recorder.hide(failed)) is not None:
+            await self._events.emit(EntryAppended(entry))
+        return True
+
+    async def _settle(self) -> None:
+        if self._unwritten is not None:
+            self.agent.messages = self.session.context().messages
+        aborted = self._stop.signal.aborted or (
+            self._last is not None and self._last.stop_reason == "aborted"
+        )
+        await self._events.emit(AgentSettled(aborted))
+
+    # --- the agent's events
+
+    async def _on_event(self, event: AgentEvent) -> None:
+        match event:
+            case MessageEnd():
+                await self._on_message(event)
+            case AgentEnd():
+                await self._on_run_end(event)
+            case _:
+                await self._events.emit(event)
+
+    async def _on_message(self, event: MessageEnd) -> None:
+        message = event.message
+        if self._unwritten is None:
+            try:
+                self._recorder.message(message)
+            except SessionError as error:
+                self._unwritten = error
+        await self._events.emit(event)
+        if self._unwritten is not None:
+            raise self._unwritten
+        if isinstance(message, AssistantMessage):
+            self._last = message
+            if message.stop_reason not in ("error", "aborted") and (attempts := self._retry.end()):
+                await self._events.emit(AutoRetryEnd(True, attempts))
+
+    async def _on_run_end(self, event: AgentEnd) -> None:
+        last = self._last
+        given_up = self._stop.signal.aborted or self._unwritten is not None
+        retry = last is not None and not given_up and self._retry.wanted(last)
+        self._failed = last if retry else None
+        await self._events.emit(RunEnd(event.messages, retry))
+        if not retry and (attempts := self._retry.end()):
+            await self._events.emit(AutoRetryEnd(False, attempts, last.error_message if last else None))
+
+
+def session_variables(session: Session, agent: Agent) -> dict[str, str]:
+    """The variables that tell a command which session it belongs to, and which model is at work."""
+    variables = {
+        "CANTLE_SESSION_ID": session.id,
+        "CANTLE_PROVIDER": agent.model.provider,
+        "CANTLE_MODEL": agent.model.id,
+        "CANTLE_REASONING_LEVEL": agent.thinking_level,
+    }
+    if session.file is not None:
+        variables["CANTLE_SESSION_FILE"] = str(session.file)
+    return variables
+
+
+def user_message(content: _Content, images: Sequence[ImageContent] = ()) -> UserMessage:
+    """A user's message as blocks. Raises :class:`cantle.errors.UserError` when there is nothing in it."""
+    blocks: list[UserContent] = []
+    if not isinstance(content, str):
+        blocks.extend(content)
+    elif content.strip():
+        blocks.append(TextContent(content))
+    blocks.extend(images)
+    if not blocks:
+        raise UserError("The prompt is empty.", "Say what to do.")
+    return UserMessage(blocks)
+
+
+def _culprit(error: ListenerError) -> Exception:
+    """What a listener of the session raised, without the hub's own listener around it."""
+    cause = error.__cause__
+    return cause if isinstance(cause, ListenerError | SessionError) else error

@@ -1,0 +1,109 @@
+"""Delivers a session's events: to every listener, in the order of subscription, one event after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from cantle.hub.events import SessionEvent
+from cantle_agent.errors import ListenerError
+
+__all__ = ["EventHub", "Listener"]
+
+Listener: TypeAlias = "Callable[[SessionEvent], Awaitable[None] | None]"
+"""Gets each event. May be a coroutine function; it is awaited before the next event."""
+
+
+class EventHub:
+    """The listeners of one session. The run awaits its events (`emit`); others hand theirs in (`post`)."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+        self._posted: deque[SessionEvent] = deque()
+        self._delivering = False
+        self._drain: asyncio.Task[None] | None = None
+        self._deliverer: asyncio.Task[object] | None = None
+        self._failure: ListenerError | None = None
+
+    @property
+    def delivering_here(self) -> bool:
+        """Whether the current task is inside a listener."""
+        return self._deliverer is not None and self._deliverer is asyncio.current_task()
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with every event from now on. Returns a function that stops that."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    async def emit(self, event: SessionEvent) -> None:
+        """Deliver `event`, and what listeners post meanwhile.
+
+        Raises :class:`cantle_agent.errors.ListenerError` after everyone has had it, when a listener raised.
+        """
+        while self._drain is not None:
+            await asyncio.wait([self._drain])
+        self._delivering = True
+        try:
+            await self._deliver(event)
+            await self._deliver_posted()
+        finally:
+            self._delivering = False
+        self._raise_failure()
+
+    def post(self, event: SessionEvent) -> None:
+        """Deliver `event` as soon as nothing else is being delivered, without waiting for it.
+
+        What a listener raises then comes out of the next :meth:`emit` or :meth:`settle`. Needs a running loop
+        once there are listeners.
+        """
+        if not self._listeners:
+            return
+        self._posted.append(event)
+        if not self._delivering and self._drain is None:
+            self._drain = asyncio.get_running_loop().create_task(self._drain_posted(), name="cantle-events")
+
+    async def settle(self) -> None:
+        """Wait until everything posted is delivered. Raises :class:`cantle_agent.errors.ListenerError` as `emit` does."""
+        while self._drain is not None:
+            await asyncio.wait([self._drain])
+        self._raise_failure()
+
+    async def _drain_posted(self) -> None:
+        try:
+            await self._deliver_posted()
+        finally:
+            self._drain = None
+
+    async def _deliver_posted(self) -> None:
+        while self._posted:
+            await self._deliver(self._posted.popleft())
+
+    async def _deliver(self, event: SessionEvent) -> None:
+        if not self._listeners:
+            return
+        self._deliverer = asyncio.current_task()
+        for listener in tuple(self._listeners):
+            try:
+                waiting = listener(event)
+                if waiting is not None:
+                    await waiting
+            except Exception as error:  # noqa: BLE001 - a listener is foreign code; its error is raised again
+                if self._failure is None:
+                    self._failure = ListenerError(_name(listener), event.type, error)
+        self._deliverer = None
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+
+def _name(listener: Listener) -> str:
+    return getattr(listener, "__qualname__", None) or type(listener).__qualname__

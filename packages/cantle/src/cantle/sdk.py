@@ -1,0 +1,220 @@
+"""The way in: put a session together from what is configured, with any part given instead.
+
+async with await create_agent_session() as session:
+    await session.prompt("What is in this folder?")
+    print(session.messages[-1].text)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from cantle.credentials import CredentialFile
+from cantle.errors import ConfigurationFileError, WorkingDirectoryError
+from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
+from cantle.hub.model_selection import choose_level, choose_model, require_key
+from cantle.hub.recorder import Recorder
+from cantle.hub.tool_selection import select_tools
+from cantle.paths import ConfigPaths, config_directory, documentation, project_directory, working_directory
+from cantle.prompt.context_files import load_context_files, prompt_file
+from cantle.prompt.system_prompt import PromptParts, build_system_prompt
+from cantle.settings import Settings, load_settings, read_session_dir
+from cantle.tools.builtin import BUILTIN_TOOLS
+from cantle.tools.environment import ToolEnvironment
+from cantle.trust import decide_trust, needs_trust, saved_decision
+from cantle_agent.agent import Agent
+from cantle_agent.tool import Tool
+from cantle_ai.errors import ConfigurationError
+from cantle_ai.messages import ThinkingLevel
+from cantle_ai.model import THINKING_LEVELS, Model, StreamOptions
+from cantle_ai.models import Models
+from cantle_ai.models_file import load_models_file
+from cantle_ai.retry import RetryPolicy
+from cantle_session.folders import session_folder
+from cantle_session.session import Session
+
+__all__ = ["create_agent_session", "sessions_directory"]
+
+
+async def create_agent_session(
+    *,
+    cwd: str | Path | None = None,
+    config_dir: str | Path | None = None,
+    models: Models | None = None,
+    model: Model | str | None = None,
+    provider: str | None = None,
+    thinking_level: ThinkingLevel | None = None,
+    session: Session | None = None,
+    settings: Settings | None = None,
+    tools: Sequence[str | Tool] | None = None,
+    exclude_tools: Sequence[str] = (),
+    system_prompt: str | None = None,
+    append_system_prompt: Sequence[str] = (),
+    context_files: bool = True,
+    api_key: str | None = None,
+    project_trusted: bool | None = None,
+) -> AgentSession:
+    """A session that is ready for its first prompt. What is not given is found as the command line finds it.
+
+    `cwd` is where tools work: the session's folder, or the process's. `config_dir` replaces `CANTLE_DIR`.
+    `model` may be part of a name, with `:level` behind it; `provider` narrows it, or picks that provider's
+    first model. `api_key` is used for the provider of the first model, and never stored. `session` continues
+    one (`Session.open`) or keeps it in memory (`Session.in_memory`). `tools` are names and `*` patterns of
+    built-in tools, `+name` and `-name`, or tools of your own; `exclude_tools` goes last. `project_trusted`
+    decides whether the project's `.cantle` is read; None means by what was saved and configured.
+
+    Raises a :class:`cantle.errors.UserError` for whatever the user can mend: a missing folder, a broken
+    configuration file, an unknown model, provider or tool, no key. No file is changed before the first prompt.
+    """
+    folder = _folder(cwd, session)
+    paths = ConfigPaths(config_directory() if config_dir is None else Path(config_dir).absolute())
+    warnings: list[str] = []
+    if settings is None:
+        settings = load_settings(paths)
+    trusted = _trusted(folder, paths, settings, project_trusted, warnings)
+    if trusted:
+        settings = settings.with_project(folder)
+    runtime = models if models is not None else _models(paths, warnings)
+    if session is None:
+        session = Session.create(folder, sessions_directory(folder, paths, settings))
+    stored = session.context()
+    choice = choose_model(runtime, settings, explicit=model, provider=provider, from_session=stored.model)
+    warnings.extend(choice.warnings)
+    if api_key is None:
+        require_key(runtime, choice.model)
+    level = choose_level(
+        choice.model,
+        settings,
+        explicit=thinking_level or choice.level,
+        from_session=_known_level(stored.thinking_level),
+    )
+    environment = ToolEnvironment(
+        cwd=folder,
+        variables=lambda: session_variables(session, agent),
+        shell_path=settings.shell_path,
+        command_prefix=settings.shell_command_prefix,
+    )
+    active = _tools(environment, settings, tools, exclude_tools, warnings)
+    if system_prompt is None:
+        system_prompt = prompt_file("SYSTEM.md", cwd=folder, config_dir=paths.root, trusted=trusted)
+    if not append_system_prompt:
+        appended = prompt_file("APPEND_SYSTEM.md", cwd=folder, config_dir=paths.root, trusted=trusted)
+        append_system_prompt = () if appended is None else (appended,)
+    prompt = PromptParts(
+        cwd=folder,
+        tools=active,
+        documentation=documentation(),
+        custom=system_prompt,
+        appended=append_system_prompt,
+        context_files=load_context_files(folder, paths.root) if context_files else (),
+    )
+    key_provider = choice.model.provider
+    agent = Agent(
+        stream=runtime.stream,
+        model=choice.model,
+        thinking_level=level,
+        system_prompt=build_system_prompt(prompt),
+        tools=active,
+        messages=stored.messages,
+        get_api_key=lambda wanted: api_key if wanted == key_provider else None,
+        steering_mode=settings.steering_mode,
+        follow_up_mode=settings.follow_up_mode,
+        options=StreamOptions(session_id=session.id, timeout=settings.http_timeout),
+    )
+    return AgentSession(
+        SessionParts(
+            agent=agent,
+            session=session,
+            recorder=Recorder(session, stored.model, stored.thinking_level),
+            models=runtime,
+            api_key_provider=None if api_key is None else key_provider,
+            policy=RetryPolicy(
+                max_retries=settings.max_retries if settings.retry_enabled else 0,
+                base_delay_ms=settings.retry_base_delay_ms,
+                max_delay_ms=settings.retry_max_delay_ms,
+            ),
+            warnings=warnings,
+            cleanup=(environment.close, runtime.aclose) if models is None else (environment.close,),
+        )
+    )
+
+
+def sessions_directory(
+    cwd: Path, paths: ConfigPaths, settings: Settings, *, explicit: str | Path | None = None
+) -> Path:
+    """The folder that holds the sessions of `cwd`.
+
+    `explicit` (`--session-dir`), `CANTLE_SESSION_DIR` and the `sessionDir` setting, the project's before the
+    user's, name it outright and count from `cwd`; otherwise it is the one for `cwd` under `sessions/`.
+    """
+    chosen = explicit or os.environ.get("CANTLE_SESSION_DIR") or read_session_dir(cwd) or settings.session_dir
+    if chosen:
+        return cwd / Path(chosen).expanduser()
+    return session_folder(cwd, paths.sessions)
+
+
+def _folder(cwd: str | Path | None, session: Session | None) -> Path:
+    if cwd is not None or session is None:
+        return working_directory(cwd)
+    try:
+        return working_directory(session.header.cwd)
+    except WorkingDirectoryError:
+        raise WorkingDirectoryError(
+            f"The session's working directory {session.header.cwd} is gone.",
+            "Restore that folder, or start a new session elsewhere.",
+        ) from None
+
+
+def _trusted(
+    cwd: Path, paths: ConfigPaths, settings: Settings, decision: bool | None, warnings: list[str]
+) -> bool:
+    if not needs_trust(cwd):
+        return False
+    trusted = decide_trust(cwd, paths.trust, decision=decision, default=settings.default_project_trust)
+    undecided = decision is None and settings.default_project_trust == "ask"
+    if not trusted and undecided and saved_decision(cwd, paths.trust) is None:
+        warnings.append(
+            f"{project_directory(cwd)} is not read, because this project is not trusted; --approve reads it."
+        )
+    return trusted
+
+
+def _models(paths: ConfigPaths, warnings: list[str]) -> Models:
+    """The model runtime with its catalog, what `models.json` adds, and the saved keys."""
+    credentials = CredentialFile(paths.auth)
+    if (warning := credentials.warning()) is not None:
+        warnings.append(warning)
+    models = Models(credentials=credentials)
+    try:
+        file = load_models_file(paths.models)
+        models.apply(file)
+    except ConfigurationError as error:
+        raise ConfigurationFileError(f"{error}.") from None
+    warnings.extend(file.warnings)
+    return models
+
+
+def _tools(
+    environment: ToolEnvironment,
+    settings: Settings,
+    chosen: Sequence[str | Tool] | None,
+    excluded: Sequence[str],
+    warnings: list[str],
+) -> list[Tool]:
+    """The active tools. A tool of one's own stands for a built-in one of the same name."""
+    own = {tool.name: tool for tool in chosen or () if isinstance(tool, Tool)}
+    requested = [tool.name if isinstance(tool, Tool) else tool for tool in chosen or ()]
+    names, problems = select_tools(
+        [*BUILTIN_TOOLS, *(name for name in own if name not in BUILTIN_TOOLS)],
+        defaults=settings.default_tools,
+        requested=None if chosen is None else requested,
+        excluded=excluded,
+    )
+    warnings.extend(problems)
+    return [own[name] if name in own else BUILTIN_TOOLS[name](environment) for name in names]
+
+
+def _known_level(level: str | None) -> ThinkingLevel | None:
+    return level if level in THINKING_LEVELS else None
