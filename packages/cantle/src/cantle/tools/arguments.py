@@ -1,0 +1,43 @@
+"""Arguments of a call, read with an error that says what is wanted.
+
+A call's arguments have been validated against the tool's schema by then. Tools are used without that
+as well, and a schema does not say everything.
+"""
+
+from __future__ import annotations
+
+from cantle_agent.tool import ToolError
+from cantle_ai.codec import JsonObject
+
+__all__ = ["optional_count", "renamed", "required_text"]
+
+
+def required_text(arguments: JsonObject, name: str) -> str:
+    """The text argument of that name. Raises :class:`ToolError`."""
+    value = arguments.get(name)
+    if not isinstance(value, str):
+        raise ToolError(f"{name} must be given, as text.")
+    return value
+
+
+def optional_count(arguments: JsonObject, name: str) -> int | None:
+    """The whole number of that name, None when it is not given. Raises :class:`ToolError`."""
+    value = arguments.get(name)
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ToolError(f"{name} must be a whole number.")
+    return value
+
+
+def renamed(arguments: JsonObject, names: dict[str, str]) -> JsonObject:
+    """The arguments with other tools' names for them replaced: `names` maps theirs to ours."""
+    if not names.keys() & arguments.keys():
+        return arguments
+    mended = {key: value for key, value in arguments.items() if key not in names}
+    for theirs, ours in names.items():
+        if theirs in arguments:
+            mended.setdefault(ours, arguments[theirs])
+    return mended

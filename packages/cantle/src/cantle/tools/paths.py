@@ -1,0 +1,124 @@
+"""From the path that a model wrote to the file that it means.
+
+Models put `@` before a path, as people do when they mention a file, and use `~`. macOS writes names that
+look like others: a narrow no-break space before AM and PM, decomposed accents, curly quotes. Where a path
+does not exist as written, a name that differs in nothing else is taken, if there is one such name only.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from cantle_agent.tool import ToolError
+
+__all__ = ["existing_path", "kind_name", "literal_path", "missing_text"]
+
+_LISTED = 20_000
+"""Names of a folder that are looked at, at most."""
+_SUGGESTED = 5_000
+_LOOKALIKES = str.maketrans(
+    {"\u202f": " ", "\u00a0": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
+)
+
+
+def literal_path(cwd: Path, text: str) -> Path:
+    """The path that `text` names, from `cwd`: `@` and `~` understood, nothing looked for.
+
+    Raises :class:`ToolError` for what can't be a path.
+    """
+    if not text.strip():
+        raise ToolError("path is empty; give the path of a file.")
+    if "\0" in text:
+        raise ToolError("path holds a NUL character, which no path may.")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise ToolError("path holds a character that no file name can have (a lone surrogate).") from None
+    if text.startswith("@") and not _first_exists(cwd, text) and len(text) > 1:
+        text = text[1:]
+    if text == "~" or text.startswith("~/"):
+        text = str(Path(text).expanduser())
+    return cwd / text
+
+
+def existing_path(cwd: Path, text: str) -> Path:
+    """The file that `text` means, under the name that it has. Raises :class:`ToolError` when there is none."""
+    path = literal_path(cwd, text)
+    try:
+        if os.path.lexists(path):
+            return path
+        found = _lookalike(path)
+    except OSError as problem:
+        raise ToolError(f"{text} can't be looked up: {problem.strerror}.") from None
+    if found is None:
+        raise ToolError(missing_text(path, text))
+    return found
+
+
+def missing_text(path: Path, text: str) -> str:
+    """Says that there is no such file, where we looked, and which names come close."""
+    folder = next((parent for parent in path.parents if parent.is_dir()), path.parent)
+    lost = path.relative_to(folder).parts[0]
+    near = _near(folder, lost)
+    if lost == path.name:
+        sentence = f"There is no file {text} (looked in {folder})."
+    else:
+        sentence = f"There is no file {text}: {folder} has no folder {lost}."
+    return sentence + (f" Similar names there: {', '.join(near)}." if near else "")
+
+
+def kind_name(mode: int) -> str:
+    """What a thing that is not a regular file is called."""
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"
+
+
+def _first_exists(cwd: Path, text: str) -> bool:
+    # `@scope/name` may be meant as it is: then its first part exists with the sign, or nothing does without.
+    first = Path(text).parts[0]
+    return os.path.lexists(cwd / first) or not os.path.lexists(
+        cwd / (Path(text[1:] or ".").parts or ("",))[0]
+    )
+
+
+def _lookalike(path: Path) -> Path | None:
+    real = Path(path.anchor)
+    for name in path.parts[1:]:
+        if name == ".." or os.path.lexists(real / name):
+            real = real / name
+            continue
+        key = _key(name)
+        same = [entry for entry in _names(real, _LISTED) if _key(entry) == key]
+        if len(same) != 1:
+            return None
+        real = real / same[0]
+    return real
+
+
+def _key(name: str) -> str:
+    return unicodedata.normalize("NFC", name).translate(_LOOKALIKES)
+
+
+def _names(folder: Path, limit: int) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.name for entry in islice(entries, limit))
+    except OSError:
+        return
+
+
+def _near(folder: Path, name: str) -> list[str]:
+    from difflib import get_close_matches
+
+    folded: dict[str, str] = {entry.lower(): entry for entry in _names(folder, _SUGGESTED)}
+    return [folded[match] for match in get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
