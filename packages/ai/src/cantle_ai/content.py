@@ -7,14 +7,15 @@
 
 Text, thinking and tool-call blocks grow while they stream: what arrives is appended to a list of parts
 and joined when it is read, so that a long answer costs as much as it is long. A block that is not one
-of these, or whose fields have other types, is an :class:`UnknownContent`, which keeps the JSON as it was.
+of these is an :class:`UnknownContent`, which keeps the JSON as it was; an optional field of another type is
+kept in `extra`.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias, cast
 
-from cantle_ai.codec import Json, JsonObject, decode_json, unknown_fields
+from cantle_ai.codec import Json, JsonObject, decode_json, kept_fields, unknown_fields
 
 __all__ = [
     "AssistantContent",
@@ -261,29 +262,27 @@ def content_from_json(raw: Json) -> Content:
         return UnknownContent(raw)
     match raw:
         case {"type": "text", "text": str(text)}:
-            signature = raw.get("textSignature")
-            if signature is None or isinstance(signature, str):
-                return TextContent(text, signature=signature, extra=unknown_fields(raw, _TEXT_KEYS))
+            extra = kept_fields(raw, _TEXT_KEYS, _TEXT_OPTIONAL)
+            return TextContent(text, signature=_optional(raw, "textSignature"), extra=extra)
         case {"type": "thinking", "thinking": str(thinking)}:
-            signature, redacted = raw.get("thinkingSignature"), raw.get("redacted", False)
-            if (signature is None or isinstance(signature, str)) and isinstance(redacted, bool):
-                extra = unknown_fields(raw, _THINKING_KEYS)
-                return ThinkingContent(thinking, signature=signature, redacted=redacted, extra=extra)
+            return ThinkingContent(
+                thinking,
+                signature=_optional(raw, "thinkingSignature"),
+                redacted=raw.get("redacted") is True,
+                extra=kept_fields(raw, _THINKING_KEYS, _THINKING_OPTIONAL),
+            )
         case {"type": "image", "data": str(data), "mimeType": str(mime_type)}:
             return ImageContent(data, mime_type, extra=unknown_fields(raw, _IMAGE_KEYS))
         case {"type": "toolCall", "id": str(call_id), "name": str(name), "arguments": dict(arguments)}:
-            optional = [raw.get(key) for key in ("thoughtSignature", "namespace", "invalidArguments")]
-            if all(value is None or isinstance(value, str) for value in optional):
-                thought, namespace, invalid = cast("list[str | None]", optional)
-                return ToolCall(
-                    call_id,
-                    name,
-                    arguments,
-                    thought_signature=thought,
-                    namespace=namespace,
-                    invalid_arguments=invalid,
-                    extra=unknown_fields(raw, _CALL_KEYS),
-                )
+            return ToolCall(
+                call_id,
+                name,
+                arguments,
+                thought_signature=_optional(raw, "thoughtSignature"),
+                namespace=_optional(raw, "namespace"),
+                invalid_arguments=_optional(raw, "invalidArguments"),
+                extra=kept_fields(raw, _CALL_KEYS, _CALL_OPTIONAL),
+            )
     return UnknownContent(raw)
 
 
@@ -293,6 +292,14 @@ _IMAGE_KEYS = frozenset({"type", "data", "mimeType"})
 _CALL_KEYS = frozenset(
     {"type", "id", "name", "arguments", "thoughtSignature", "namespace", "invalidArguments"}
 )
+_TEXT_OPTIONAL = {"textSignature": str}
+_THINKING_OPTIONAL = {"thinkingSignature": str, "redacted": bool}
+_CALL_OPTIONAL = {"thoughtSignature": str, "namespace": str, "invalidArguments": str}
+
+
+def _optional(raw: JsonObject, key: str) -> str | None:
+    value = raw.get(key)
+    return value if isinstance(value, str) else None
 
 
 def _partial_object(text: str, previous: JsonObject) -> JsonObject:

@@ -8,8 +8,9 @@ Timestamps are Unix milliseconds. A message is final once it has left its stream
 a changed copy with :func:`replace`. That is what allows each message to be encoded once
 (:func:`encode_message`), however often it is written or sent.
 
-Fields this version does not know are kept in `extra`; a message of another role, or one whose fields do
-not have their types, is an :class:`UnknownMessage`, which keeps the JSON as it was.
+Fields this version does not know, and lesser ones of an odd type, are kept in `extra` and written back; a
+message of another role, or one without its main fields, is an :class:`UnknownMessage`, which keeps the JSON
+as it was. An answer with a stop reason that is not known reads as `stop`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import Struct, field
 
-from cantle_ai.codec import Json, JsonObject, encode_json, unknown_fields
+from cantle_ai.codec import Json, JsonObject, encode_json, kept_fields
 from cantle_ai.content import (
     AssistantContent,
     TextContent,
@@ -221,13 +222,15 @@ def replace(message: _M, **changes: Any) -> _M:
 
 
 def encode_message(message: EncodableMessage) -> bytes:
-    """The message as compact JSON, made once and kept with it. Only for finished messages.
+    """The message as compact JSON, made once and kept with it; of a message that still grows, made each time.
 
     Raises TypeError when `details` or another free field holds what JSON has no form for.
     """
     encoded = message.wire.get("json")
     if encoded is None:
-        encoded = message.wire["json"] = encode_json(message.to_json())
+        encoded = encode_json(message.to_json())
+        if not isinstance(message, AssistantMessage) or message.stop_reason != "pending":
+            message.wire["json"] = encoded
     return encoded
 
 
@@ -250,24 +253,24 @@ def _user(raw: JsonObject) -> UserMessage | None:
     if not isinstance(content, str | list | None):
         return None
     blocks = content if isinstance(content, str) else cast("list[UserContent]", _blocks(content))
-    return UserMessage(blocks, _timestamp(raw), unknown_fields(raw, _USER_KEYS))
+    return UserMessage(blocks, _timestamp(raw), kept_fields(raw, _USER_KEYS, _USER_OPTIONAL))
 
 
 def _assistant(raw: JsonObject) -> AssistantMessage | None:
     content = raw.get("content")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
-    stop = raw.get("stopReason", "stop")
     names = cast("list[str]", [raw.get(key, "") for key in ("api", "provider", "model")])
-    optional = {name: raw.get(key) for name, key in _ASSISTANT_OPTIONAL}
-    if (
-        not isinstance(content, list | None)
-        or stop not in _STOP_REASONS
-        or not all(isinstance(n, str) for n in names)
-    ):
+    if not isinstance(content, list | None) or not all(isinstance(name, str) for name in names):
         return None
-    if any(not isinstance(value, _ASSISTANT_TYPES.get(name, str) | None) for name, value in optional.items()):
-        return None
+    stop = raw.get("stopReason", "stop")
+    known_stop = isinstance(stop, str) and stop in _STOP_REASONS
+    known = _ASSISTANT_KEYS if known_stop else _ASSISTANT_KEYS - {"stopReason"}
+    optional = {
+        name: value
+        for name, key in _ASSISTANT_OPTIONAL
+        if isinstance(value := raw.get(key), _ASSISTANT_TYPES[key])
+    }
     return AssistantMessage(
         cast("list[AssistantContent]", _blocks(content)),
         **cast("dict[str, Any]", optional),
@@ -275,9 +278,9 @@ def _assistant(raw: JsonObject) -> AssistantMessage | None:
         provider=names[1],
         model=names[2],
         usage=Usage.from_json(raw.get("usage")),
-        stop_reason=cast("StopReason", stop),
+        stop_reason=cast("StopReason", stop if known_stop else "stop"),
         timestamp=_timestamp(raw),
-        extra=unknown_fields(raw, _ASSISTANT_KEYS),
+        extra=kept_fields(raw, known, _ASSISTANT_TYPES),
     )
 
 
@@ -288,7 +291,7 @@ def _tool_result(raw: JsonObject) -> ToolResultMessage | None:
             duration = raw.get("durationMs")
             if isinstance(content, str):
                 content = [{"type": "text", "text": content}]
-            if not isinstance(content, list | None) or not isinstance(duration, int | None):
+            if not isinstance(content, list | None):
                 return None
             return ToolResultMessage(
                 call_id,
@@ -296,10 +299,10 @@ def _tool_result(raw: JsonObject) -> ToolResultMessage | None:
                 cast("list[UserContent]", _blocks(content)),
                 is_error=raw.get("isError") is True,
                 details=raw.get("details"),
-                usage=Usage.from_json(raw["usage"]) if "usage" in raw else None,
-                duration_ms=duration,
+                usage=Usage.from_json(raw["usage"]) if isinstance(raw.get("usage"), dict) else None,
+                duration_ms=duration if isinstance(duration, int) else None,
                 timestamp=_timestamp(raw),
-                extra=unknown_fields(raw, _RESULT_KEYS),
+                extra=kept_fields(raw, _RESULT_KEYS, _RESULT_OPTIONAL),
             )
     return None
 
@@ -326,7 +329,6 @@ _ASSISTANT_OPTIONAL = (
     ("thinking_level", "thinkingLevel"),
     ("deferred", "deferred"),
 )
-_ASSISTANT_TYPES: dict[str, type] = {"duration_ms": int, "deferred": dict}
 _USER_KEYS = frozenset({"role", "content", "timestamp"})
 _ASSISTANT_KEYS = frozenset(
     {"role", "content", "api", "provider", "model", "usage", "stopReason", "timestamp"}
@@ -334,3 +336,17 @@ _ASSISTANT_KEYS = frozenset(
 _RESULT_KEYS = frozenset(
     {"role", "toolCallId", "toolName", "content", "details", "usage", "isError", "durationMs", "timestamp"}
 )
+_ASSISTANT_TYPES: dict[str, type | tuple[type, ...]] = {
+    **{key: str for _, key in _ASSISTANT_OPTIONAL},
+    "durationMs": int,
+    "deferred": dict,
+    "usage": dict,
+    "timestamp": (int, float),
+}
+_USER_OPTIONAL: dict[str, type | tuple[type, ...]] = {"timestamp": (int, float)}
+_RESULT_OPTIONAL: dict[str, type | tuple[type, ...]] = {
+    "isError": bool,
+    "durationMs": int,
+    "usage": dict,
+    "timestamp": (int, float),
+}

@@ -10,11 +10,12 @@ cannot be known (a model without prices) is marked `unknown`, which is not the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from msgspec import Struct
 
-from cantle_ai.codec import Json, JsonObject, unknown_fields
+from cantle_ai.codec import Json, JsonObject, kept_fields
 
 __all__ = ["Cost", "Price", "PriceTier", "Usage", "cost_of", "total_usage"]
 
@@ -55,7 +56,7 @@ class Cost(Struct, frozen=True, gc=False):
             cache_write=_number(raw.get("cacheWrite")),
             total=_number(raw.get("total")),
             unknown=raw.get("unknown") is True,
-            extra=unknown_fields(raw, _COST_KEYS),
+            extra=kept_fields(raw, _COST_KEYS, _COST_TYPES),
         )
 
 
@@ -89,7 +90,7 @@ class Usage(Struct, frozen=True, gc=False):
 
     @classmethod
     def from_json(cls, raw: Json) -> Usage:
-        """Usage from its JSON. Missing or odd figures count as zero."""
+        """Usage from its JSON. Missing or odd figures count as zero; odd ones are kept in `extra`."""
         if not isinstance(raw, dict):
             return cls()
         return cls(
@@ -97,11 +98,11 @@ class Usage(Struct, frozen=True, gc=False):
             output=_count(raw.get("output")),
             cache_read=_count(raw.get("cacheRead")),
             cache_write=_count(raw.get("cacheWrite")),
-            cache_write_1h=_count(raw["cacheWrite1h"]) if "cacheWrite1h" in raw else None,
-            reasoning=_count(raw["reasoning"]) if "reasoning" in raw else None,
+            cache_write_1h=_count(raw["cacheWrite1h"]) if raw.get("cacheWrite1h") is not None else None,
+            reasoning=_count(raw["reasoning"]) if raw.get("reasoning") is not None else None,
             total_tokens=_count(raw.get("totalTokens")),
             cost=Cost.from_json(raw.get("cost")),
-            extra=unknown_fields(raw, _USAGE_KEYS),
+            extra=kept_fields(raw, _USAGE_KEYS, _USAGE_TYPES),
         )
 
 
@@ -138,7 +139,7 @@ def cost_of(usage: Usage, price: Price | None) -> Cost:
     if price is None:
         return Cost(unknown=True)
     rate = price.of(usage.input + usage.cache_read + usage.cache_write)
-    long_writes = usage.cache_write_1h or 0
+    long_writes = min(usage.cache_write_1h or 0, usage.cache_write)
     input_cost = usage.input * rate.input / MILLION
     output_cost = usage.output * rate.output / MILLION
     read_cost = usage.cache_read * rate.cache_read / MILLION
@@ -180,16 +181,16 @@ def _sum(a: int | None, b: int | None) -> int | None:
 
 
 def _count(value: Json) -> int:
-    return (
-        int(value) if isinstance(value, int | float) and value == value and abs(value) != float("inf") else 0
-    )
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
 def _number(value: Json) -> float:
-    return value if isinstance(value, int | float) else 0.0
+    return value if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
 _COST_KEYS = frozenset({"input", "output", "cacheRead", "cacheWrite", "total", "unknown"})
 _USAGE_KEYS = frozenset(
     {"input", "output", "cacheRead", "cacheWrite", "cacheWrite1h", "reasoning", "totalTokens", "cost"}
 )
+_COST_TYPES = {key: bool if key == "unknown" else (int, float) for key in _COST_KEYS}
+_USAGE_TYPES = {key: dict if key == "cost" else int for key in _USAGE_KEYS}
