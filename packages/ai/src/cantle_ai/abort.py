@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AbortController", "AbortError", "AbortSignal"]
 
+_ABORTED = "Operation aborted"
+
 
 class AbortError(Exception):
     """The work was given up because its signal was aborted."""
@@ -31,7 +33,7 @@ class AbortSignal:
 
     def __init__(self) -> None:
         self._reason: str | None = None
-        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._callbacks: dict[object, Callable[[], None]] = {}
 
     @property
     def aborted(self) -> bool:
@@ -48,13 +50,14 @@ class AbortSignal:
             raise AbortError(self._reason)
 
     def add_callback(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` once on abort, at once if that has happened. Returns a function that removes it."""
+        """Call `callback` once on abort, at once if that has happened.
+
+        Returns a function that removes it, if it has not been called; calling that again does nothing.
+        """
         if self._reason is not None:
             callback()
             return _nothing
-        key = id(callback)
-        while key in self._callbacks:
-            key += 1
+        key = object()
         self._callbacks[key] = callback
 
         def remove() -> None:
@@ -84,23 +87,41 @@ class AbortSignal:
 class AbortController:
     """Owns a signal and may abort it."""
 
-    __slots__ = ("signal",)
+    __slots__ = ("_unfollow", "signal")
 
     def __init__(self, parent: AbortSignal | None = None) -> None:
-        """A new, unaborted signal; with `parent`, one that is aborted as soon as the parent is."""
-        self.signal = AbortSignal()
-        if parent is not None:
-            parent.add_callback(lambda: self.abort(parent.reason or "aborted"))
+        """A new, unaborted signal; with `parent`, one that is aborted as soon as the parent is.
 
-    def abort(self, reason: str = "Operation aborted") -> None:
-        """Abort the signal and run its callbacks, in the order in which they were added. Later calls do nothing."""
+        A parent that outlives many children keeps each until :meth:`detach`.
+        """
+        self.signal = AbortSignal()
+        self._unfollow = _nothing
+        if parent is not None:
+            self._unfollow = parent.add_callback(lambda: self.abort(parent.reason or _ABORTED))
+
+    def abort(self, reason: str = _ABORTED) -> None:
+        """Abort the signal and run its callbacks, in the order in which they were added. Later calls do nothing.
+
+        A callback that raises keeps no other from being called; the first such exception is raised afterwards.
+        """
         signal = self.signal
         if signal._reason is not None:
             return
-        signal._reason = reason
-        callbacks, signal._callbacks = list(signal._callbacks.values()), {}
-        for callback in callbacks:
-            callback()
+        signal._reason = reason or _ABORTED
+        self._unfollow()
+        failures: list[Exception] = []
+        for key in list(signal._callbacks):
+            callback = signal._callbacks.pop(key, _nothing)
+            try:
+                callback()
+            except Exception as error:  # noqa: BLE001 - raised below, when everybody else has been told
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def detach(self) -> None:
+        """Stop following the parent. To be called when the work that the signal belongs to is over."""
+        self._unfollow()
 
 
 def _nothing() -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from cantle_ai.codec import JsonObject
-from cantle_ai.content import TextContent, ThinkingContent, ToolCall
+from cantle_ai.content import AssistantContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.events import (
     AssistantMessageEvent,
     Done,
@@ -31,11 +33,13 @@ from cantle_ai.usage import Price, Usage, cost_of
 
 __all__ = ["AnswerBuilder"]
 
+_DONE = ("stop", "length", "toolUse", "deferred")
+
 
 class AnswerBuilder:
     """Builds one answer. Collects events until :meth:`take` hands them over."""
 
-    __slots__ = ("_clock", "_events", "_open", "_price", "message")
+    __slots__ = ("_clock", "_events", "_held", "_open", "_price", "message")
 
     def __init__(
         self,
@@ -50,7 +54,8 @@ class AnswerBuilder:
         """`clock` gives Unix milliseconds; `price` is what usage is costed at."""
         self._clock = clock
         self._price = price
-        self._open: list[int] = []
+        self._open: dict[int, None] = {}
+        self._held: dict[int, str] = {}
         self.message = AssistantMessage(
             [],
             api,
@@ -79,10 +84,12 @@ class AnswerBuilder:
         return index
 
     def text_delta(self, index: int, delta: str) -> None:
-        block = self.message.content[index]
+        """More of an open text block. Nothing happens for no text."""
+        block = self._opened(index)
         assert isinstance(block, TextContent)
-        block.append(delta)
-        self._events.append(TextDelta(index, delta, self.message))
+        if delta := self._whole(index, delta):
+            block.append(delta)
+            self._events.append(TextDelta(index, delta, self.message))
 
     def thinking_start(self, *, signature: str | None = None, redacted: bool = False) -> int:
         """Open a thinking block. Returns its index."""
@@ -91,10 +98,12 @@ class AnswerBuilder:
         return index
 
     def thinking_delta(self, index: int, delta: str) -> None:
-        block = self.message.content[index]
+        """More of an open thinking block. Nothing happens for no text."""
+        block = self._opened(index)
         assert isinstance(block, ThinkingContent)
-        block.append(delta)
-        self._events.append(ThinkingDelta(index, delta, self.message))
+        if delta := self._whole(index, delta):
+            block.append(delta)
+            self._events.append(ThinkingDelta(index, delta, self.message))
 
     def tool_call_start(self, id: str, name: str) -> int:
         """Open a tool call. Returns its index."""
@@ -103,17 +112,20 @@ class AnswerBuilder:
         return index
 
     def tool_call_delta(self, index: int, delta: str) -> None:
-        """More of the arguments' JSON text."""
-        block = self.message.content[index]
+        """More of the arguments' JSON text, for an open call. Nothing happens for no text."""
+        block = self._opened(index)
         assert isinstance(block, ToolCall)
-        block.append(delta)
-        self._events.append(ToolCallDelta(index, delta, self.message))
+        if delta := self._whole(index, delta):
+            block.append(delta)
+            self._events.append(ToolCallDelta(index, delta, self.message))
 
     def end(self, index: int) -> None:
         """Close one block. Closing a closed one does nothing."""
         if index not in self._open:
             return
-        self._open.remove(index)
+        if index in self._held:
+            self._tell_held(index)
+        del self._open[index]
         block, message = self.message.content[index], self.message
         match block:
             case TextContent():
@@ -127,21 +139,15 @@ class AnswerBuilder:
     def usage(self, usage: Usage) -> None:
         """Take the provider's latest cumulative count, and cost it unless it already carries a cost."""
         if not usage.cost.total and not usage.cost.unknown:
-            usage = Usage(
-                usage.input,
-                usage.output,
-                usage.cache_read,
-                usage.cache_write,
-                usage.cache_write_1h,
-                usage.reasoning,
-                usage.total_tokens,
-                cost_of(usage, self._price),
-                usage.extra,
-            )
+            usage = msgspec.structs.replace(usage, cost=cost_of(usage, self._price))
         self.message.usage = usage
 
     def done(self, reason: StopReason, *, raw: str | None = None) -> None:
-        """Close what is open and finish with `stop`, `length`, `toolUse` or `deferred`."""
+        """Close what is open and finish with `stop`, `length`, `toolUse` or `deferred`. Does nothing when finished."""
+        if reason not in _DONE:
+            raise ValueError(f"an answer is not done with the reason {reason!r}")
+        if self.finished:
+            return
         self._close(reason, raw)
         self._events.append(Done(reason, self.message))
 
@@ -170,15 +176,48 @@ class AnswerBuilder:
     def _add(self, block: TextContent | ThinkingContent | ToolCall) -> int:
         content = self.message.content
         content.append(block)
-        self._open.append(len(content) - 1)
+        self._open[len(content) - 1] = None
         return len(content) - 1
+
+    def _opened(self, index: int) -> AssistantContent:
+        if index not in self._open:
+            raise ValueError(f"block {index} of the answer is not open")
+        return self.message.content[index]
+
+    def _whole(self, index: int, delta: str) -> str:
+        """`delta` without half a character at its end: servers that count in UTF-16 cut between surrogates."""
+        if index in self._held:
+            delta = (
+                (self._held.pop(index) + delta)
+                .encode("utf-16", "surrogatepass")
+                .decode("utf-16", "surrogatepass")
+            )
+        if delta and "\ud800" <= delta[-1] <= "\udbff":
+            self._held[index], delta = delta[-1], delta[:-1]
+        return delta
+
+    def _tell_held(self, index: int) -> None:
+        """The other half never came: what was held is said as it is."""
+        half = self._held.pop(index)
+        block, message = self.message.content[index], self.message
+        match block:
+            case TextContent():
+                block.append(half)
+                self._events.append(TextDelta(index, half, message))
+            case ThinkingContent():
+                block.append(half)
+                self._events.append(ThinkingDelta(index, half, message))
+            case ToolCall():
+                block.append(half)
+                self._events.append(ToolCallDelta(index, half, message))
 
     def _close(self, reason: StopReason, raw: str | None) -> None:
         for index in list(self._open):
             self.end(index)
         message = self.message
-        if message.usage.total_tokens == 0 and self._price is None:
-            message.usage = Usage(cost=cost_of(message.usage, None))
+        if self._price is None and not message.usage.cost.total:
+            message.usage = msgspec.structs.replace(message.usage, cost=cost_of(message.usage, None))
+        message.wire.clear()
         message.duration_ms = max(0, self._clock() - message.timestamp)
         message.raw_stop_reason = raw if raw is not None else message.raw_stop_reason
         message.stop_reason = reason
