@@ -5,7 +5,8 @@ With a real model, use `cantle_ai.models.Models` for `stream` and `model`.
 
 import asyncio
 
-from cantle_agent import Agent, tool
+from cantle_agent import Agent
+from cantle_agent.function_tool import tool
 from cantle_ai.testing import ScriptedModel
 
 STOCK = {"apples": 12, "pears": 0}

@@ -25,6 +25,9 @@ WATCHED = frozenset(
 )
 """Modules of the standard library that cost enough to be looked at."""
 
+_FOUND_BY_CHANCE = {"typing_extensions"}
+"""What a dependency takes if it happens to be there."""
+
 HELLO = json.dumps({"responses": [{"content": [{"type": "text", "text": "Hello."}]}]})
 
 
@@ -70,7 +73,7 @@ def imports(words: list[str], folder: Path) -> Imports:
     loaded = _loaded(["-c", start, *words], folder) - _loaded(["-c", "import sys"], folder)
     outer = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names}
     own = {name for name in outer if name.partition(".")[0] in PACKAGES}
-    third_party = {name.partition(".")[0] for name in outer - own}
+    third_party = {name.partition(".")[0] for name in outer - own} - _FOUND_BY_CHANCE
     return Imports(sorted(own), sorted(third_party), sorted(loaded & WATCHED))
 
 

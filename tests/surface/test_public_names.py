@@ -1,6 +1,7 @@
 """Public names are a list that changes on purpose."""
 
 import importlib
+import pkgutil
 
 import pytest
 
@@ -15,6 +16,13 @@ def test_public_names_are_the_recorded_ones() -> None:
 
 def test_every_package_says_what_is_public() -> None:
     assert [package for package in PACKAGES if package not in NAMES] == []
+
+
+@pytest.mark.parametrize("package", NAMES)
+def test_no_public_name_is_also_a_module(package: str) -> None:
+    # Importing the module would put it in the place of the name.
+    modules = {info.name for info in pkgutil.iter_modules(importlib.import_module(package).__path__)}
+    assert modules & set(NAMES[package]) == set()
 
 
 @pytest.mark.parametrize("package", NAMES)
