@@ -16,6 +16,7 @@ from cantle.errors import ConfigurationFileError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.model_selection import choose_level, choose_model, require_key
 from cantle.hub.recorder import Recorder
+from cantle.hub.retry import RetryLimits
 from cantle.hub.tool_selection import select_tools
 from cantle.paths import ConfigPaths, config_directory, documentation, project_directory, working_directory
 from cantle.prompt.context_files import load_context_files, prompt_file
@@ -30,12 +31,10 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, StreamOptions
 from cantle_ai.models import Models
-from cantle_ai.models_file import load_models_file
-from cantle_ai.retry import RetryPolicy
 from cantle_session.folders import session_folder
 from cantle_session.session import Session
 
-__all__ = ["create_agent_session", "sessions_directory"]
+__all__ = ["configured_models", "create_agent_session", "sessions_directory"]
 
 
 async def create_agent_session(
@@ -76,7 +75,7 @@ async def create_agent_session(
     trusted = _trusted(folder, paths, settings, project_trusted, warnings)
     if trusted:
         settings = settings.with_project(folder)
-    runtime = models if models is not None else _models(paths, warnings)
+    runtime = models if models is not None else configured_models(paths, warnings)
     if session is None:
         session = Session.create(folder, sessions_directory(folder, paths, settings))
     stored = session.context()
@@ -130,7 +129,7 @@ async def create_agent_session(
             recorder=Recorder(session, stored.model, stored.thinking_level),
             models=runtime,
             api_key_provider=None if api_key is None else key_provider,
-            policy=RetryPolicy(
+            retry=RetryLimits(
                 max_retries=settings.max_retries if settings.retry_enabled else 0,
                 base_delay_ms=settings.retry_base_delay_ms,
                 max_delay_ms=settings.retry_max_delay_ms,
@@ -181,12 +180,19 @@ def _trusted(
     return trusted
 
 
-def _models(paths: ConfigPaths, warnings: list[str]) -> Models:
-    """The model runtime with its catalog, what `models.json` adds, and the saved keys."""
+def configured_models(paths: ConfigPaths, warnings: list[str]) -> Models:
+    """The model runtime with its catalog, what `models.json` adds, and the saved keys. Adds to `warnings`.
+
+    Raises :class:`ConfigurationFileError` when one of the files cannot be used.
+    """
     credentials = CredentialFile(paths.auth)
     if (warning := credentials.warning()) is not None:
         warnings.append(warning)
     models = Models(credentials=credentials)
+    if not paths.models.exists():
+        return models
+    from cantle_ai.models_file import load_models_file
+
     try:
         file = load_models_file(paths.models)
         models.apply(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,7 +50,7 @@ def text_or_file(value: str) -> str:
     Raises UserError when there is such a file and it cannot be read.
     """
     try:
-        is_file = os.path.isfile(value)
+        is_file = Path(value).is_file()
     except ValueError:  # a NUL byte
         return value
     if not is_file:
@@ -63,7 +62,7 @@ def text_or_file(value: str) -> str:
 
 
 def _attach(name: str, cwd: Path, texts: list[str], images: list[UserContent]) -> None:
-    from cantle.tools.attachments import read_attachment
+    from cantle.cli.attachments import read_attachment
 
     path, content = read_attachment(name, cwd)
     if isinstance(content, str):

@@ -7,20 +7,23 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from cantle.cli.arguments import parse_arguments
 from cantle.cli.inputs import collect_prompts, piped_stdin, text_or_file
+from cantle.errors import UserError
 from cantle.paths import working_directory
 
 if TYPE_CHECKING:
     from cantle.modes.print_mode import Prompt
-    from cantle_ai.models import Models
-    from cantle_session.session import Session
 
 __all__ = ["run"]
 
-NO_PROMPT = (
+SCRIPTED: Final = "scripted"
+"""The provider whose `--model` is a file of answers."""
+
+NO_PROMPT: Final = (
     'cantle: there is nothing to do. Give a prompt: cantle "explain this project"; or pipe one in. '
     "See `cantle --help`.\n"
 )
@@ -61,15 +64,15 @@ async def _run(options: argparse.Namespace, prompts: Sequence[Prompt], descripto
         await session.close()
 
 
-def session_options(options: argparse.Namespace) -> dict[str, object]:
+def session_options(options: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `create_agent_session` that the command line's options mean."""
     from cantle.cli.sessions import choose_session
 
-    models, model = _scripted(options)
+    chosen: dict[str, Any] = {"model": options.model, "provider": options.provider}
+    if options.provider == SCRIPTED:
+        chosen = _scripted(options.model)
     return {
-        "models": models,
-        "provider": None if models is not None else options.provider,
-        "model": options.model if model is None else model,
+        **chosen,
         "thinking_level": options.thinking,
         "api_key": options.api_key,
         "session": choose_session(options),
@@ -82,13 +85,20 @@ def session_options(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def _scripted(options: argparse.Namespace) -> tuple[Models | None, object | None]:
-    return None, None
+def _scripted(file: str) -> dict[str, Any]:
+    """A model that plays a file. Raises UserError when it cannot be read or is no script."""
+    from cantle_ai.errors import ConfigurationError
+    from cantle_ai.models import Models
+    from cantle_ai.testing.script_file import load_script
+
+    try:
+        script = load_script(Path(file))
+    except ConfigurationError as error:
+        raise UserError(str(error)) from None
+    models = Models()
+    script.register(models)
+    return {"models": models, "model": script.model}
 
 
 def _names(listed: str | None) -> list[str] | None:
     return None if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
-
-
-def _session(options: argparse.Namespace) -> Session | None:
-    return None

@@ -14,8 +14,8 @@ from typing import Any
 from cantle.demo.project_tests import Counts, run_tests
 from cantle.demo.script import PROMPT, responses
 from cantle.errors import UserError
+from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import SessionEvent
-from cantle.hub.session import AgentSession
 from cantle.sdk import create_agent_session
 from cantle_agent.events import MessageEnd, ToolExecutionEnd, ToolExecutionStart, TurnStart
 from cantle_ai.codec import encode_json

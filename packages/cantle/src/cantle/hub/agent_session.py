@@ -33,7 +33,7 @@ from cantle.hub.events import (
 from cantle.hub.model_selection import find_model, require_key
 from cantle.hub.queues import queue_update, watch_queues
 from cantle.hub.recorder import Recorder
-from cantle.hub.retry import Pause, Retry, pause
+from cantle.hub.retry import Pause, Retry, RetryLimits, pause
 from cantle_agent.agent import Agent
 from cantle_agent.errors import AgentBusyError, ListenerError
 from cantle_agent.events import AgentEnd, AgentEvent, MessageEnd
@@ -42,7 +42,6 @@ from cantle_ai.abort import AbortController
 from cantle_ai.content import ImageContent, TextContent, UserContent
 from cantle_ai.messages import AssistantMessage, ThinkingLevel, UserMessage
 from cantle_ai.model import Model
-from cantle_ai.retry import RetryPolicy
 from cantle_ai.usage import Usage
 from cantle_session.session import Session
 
@@ -65,7 +64,7 @@ class SessionParts(Struct, kw_only=True):
     session: Session
     recorder: Recorder
     models: Models
-    policy: RetryPolicy
+    retry: RetryLimits = RetryLimits()
     api_key_provider: str | None = None
     """A provider that needs no key from elsewhere, because one was given for this session alone."""
     warnings: Sequence[str] = ()
@@ -82,7 +81,7 @@ class AgentSession:
         self.session = parts.session
         self._parts = parts
         self._recorder = parts.recorder
-        self._retry = Retry(parts.policy)
+        self._retry = Retry(parts.retry)
         self._events = EventHub()
         self._stop = AbortController()
         self._driver: asyncio.Task[object] | None = None
@@ -174,10 +173,14 @@ class AgentSession:
 
         From inside a listener it does not wait, because the run waits for that listener.
         """
-        self._stop.abort()
-        self.agent.abort()
+        self.request_abort()
         if asyncio.current_task() is not self._driver and not self._events.delivering_here:
             await self._idle.wait()
+
+    def request_abort(self) -> None:
+        """Ask the run, or the wait for a retry, to stop, and return at once. For signal handlers and listeners."""
+        self._stop.abort()
+        self.agent.abort()
 
     async def wait_idle(self) -> None:
         """Wait until no prompt is being worked on."""
@@ -266,7 +269,7 @@ class AgentSession:
         wait_ms = self._retry.begin(failed)
         text = failed.error_message or "The request failed"
         await self._events.emit(
-            AutoRetryStart(self._retry.attempt, self._retry.policy.max_retries, wait_ms, text)
+            AutoRetryStart(self._retry.attempt, self._retry.limits.max_retries, wait_ms, text)
         )
         await self._parts.pause(wait_ms / 1000, self._stop.signal)
         if self._stop.signal.aborted:

@@ -9,8 +9,8 @@ from types import FrameType
 
 from msgspec import Struct
 
+from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import AutoRetryStart, SessionEvent
-from cantle.hub.session import AgentSession
 from cantle.modes.output import Output
 from cantle_agent.events import MessageUpdate
 from cantle_ai.content import UserContent

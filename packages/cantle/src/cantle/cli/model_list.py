@@ -1,0 +1,67 @@
+"""`cantle --list-models`: the models that a request could be made to now, as a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from cantle.errors import UserError
+from cantle.paths import ConfigPaths, config_directory
+from cantle.sdk import configured_models
+from cantle_ai.model import Model
+
+__all__ = ["list_models"]
+
+_HEAD = ("provider", "model", "context", "max-out", "thinking", "images")
+
+
+def list_models(options: argparse.Namespace) -> int:
+    """Print the models of providers with a key, or those among them that a search fits."""
+    warnings: list[str] = []
+    models = configured_models(ConfigPaths(config_directory()), warnings)
+    for warning in warnings:
+        sys.stderr.write(f"cantle: warning: {warning}\n")
+    listed = [model for model in models.list(options.provider) if models.configured(model.provider)]
+    if not listed:
+        raise UserError(
+            "No provider has a key.", "Set OPENAI_API_KEY, or describe a provider in models.json."
+        )
+    wanted = [model for model in listed if _fits(model, options.list_models)]
+    if not wanted:
+        raise UserError(f'No model fits "{options.list_models}".', "`cantle --list-models` lists all.")
+    _print_table([_HEAD, *(_row(model) for model in wanted)])
+    return 0
+
+
+def _fits(model: Model, search: str) -> bool:
+    """Whether the letters of `search` come in this order in the model's key or name."""
+    return any(_in_order(search.casefold(), text.casefold()) for text in (model.key, model.name))
+
+
+def _in_order(letters: str, text: str) -> bool:
+    rest = iter(text)
+    return all(letter in rest for letter in letters if not letter.isspace())
+
+
+def _row(model: Model) -> tuple[str, ...]:
+    return (
+        model.provider,
+        model.id,
+        _count(model.context_window),
+        _count(model.max_tokens),
+        "yes" if model.reasoning else "no",
+        "yes" if "image" in model.input else "no",
+    )
+
+
+def _count(tokens: int) -> str:
+    if tokens >= 1_000_000:
+        return f"{tokens / 1_000_000:.3g}M"
+    return f"{tokens / 1000:.4g}K" if tokens >= 1000 else str(tokens)
+
+
+def _print_table(rows: list[tuple[str, ...]]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write(line.rstrip() + "\n")

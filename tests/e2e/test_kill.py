@@ -1,0 +1,95 @@
+"""A run that is killed leaves a session that opens, continues and is accepted by a strict server."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cantle.demo.script import PROMPT, responses
+from cantle_ai.testing.response import Response
+from cantle_ai.testing.server.server import StrictServer
+from cantle_session.session import Session
+from tests.e2e.conftest import SOURCE
+from tests.support.cli import Cli
+from tests.support.samples import samples
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
+
+OPTIONS = ("--provider", "loop", "--model", "m")
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parity("sessions.survive-a-kill")
+def test_a_killed_run_can_be_continued(tmp_path: Path) -> None:
+    choose = random.Random(20)
+    whole = time_of_a_whole_run(fresh(tmp_path / "measured"))
+    killed_midway = 0
+    for number in range(samples(100, 12)):
+        cli = fresh(tmp_path / f"run{number}")
+        killed_midway += kill_after(cli, choose.uniform(0.1, 1.0) * whole)
+        continue_and_check(cli)
+        shutil.rmtree(tmp_path / f"run{number}")
+    assert killed_midway >= samples(100, 12) // 3
+
+
+def fresh(folder: Path) -> Cli:
+    cli = Cli(folder / "home", folder / "work")
+    cli.home.mkdir(parents=True)
+    shutil.copytree(SOURCE, cli.cwd, ignore=shutil.ignore_patterns("__pycache__"))
+    return cli
+
+
+def slow_server() -> StrictServer:
+    """Slow enough for a kill to hit every part of a run."""
+    return StrictServer(responses(), rate=400, chunk=8)
+
+
+def time_of_a_whole_run(cli: Cli) -> float:
+    with slow_server() as server:
+        cli.configure(server.base_url)
+        started = time.monotonic()
+        assert cli.run(*OPTIONS, "-p", PROMPT).returncode == 0
+        return time.monotonic() - started
+
+
+def kill_after(cli: Cli, seconds: float) -> bool:
+    """Kill a run when it is so old. Whether it was still at work."""
+    with slow_server() as server:
+        cli.configure(server.base_url)
+        process = cli.start(*OPTIONS, "-p", PROMPT)
+        try:
+            process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            return True
+        return False
+
+
+def continue_and_check(cli: Cli) -> None:
+    """Every whole line opens; a new prompt goes on from there; the server finds nothing wrong with the request."""
+    kept = [read_lines(file) for file in cli.sessions()]
+    with StrictServer([Response(content="Going on.")]) as server:
+        cli.configure(server.base_url)
+        done = cli.run("-c", *OPTIONS, "-p", "Where were we?")
+    assert (done.returncode, done.stdout) == (0, "Going on.\n"), done.stderr
+    server.assert_clean()
+    (file,) = cli.sessions()
+    if kept:
+        assert read_lines(file)[: len(kept[0])] == kept[0]
+    with Session.open(file) as session:
+        assert session.context().messages[-1].role == "assistant"
+
+
+def read_lines(file: Path) -> list[object]:
+    """The whole lines of a session file. A line that a kill tore is not one."""
+    lines = file.read_bytes().split(b"\n")[:-1]
+    return [json.loads(line) for line in lines]
