@@ -34,7 +34,6 @@ from cantle_agent.events import (
     AgentEvent,
     MessageEnd,
     MessageStart,
-    MessageUpdate,
     ToolExecutionEnd,
     ToolExecutionStart,
 )
@@ -247,16 +246,9 @@ class Agent:
             self._idle.set()
 
     async def _run_once(self, prompts: Sequence[AgentMessage], signal: AbortSignal) -> list[AgentMessage]:
-        delivery = Delivery(self._listeners, signal, self.grace)
-        tell = delivery.tell
-
-        async def emit(event: AgentEvent) -> None:
-            if not isinstance(event, MessageUpdate):
-                self._track(event)
-            await tell(event)
-
+        delivery = Delivery(self._listeners, self._track, signal, self.grace)
         try:
-            return await run_loop(prompts, self._context, self._config(), emit, signal)
+            return await run_loop(prompts, self._context, self._config(), delivery.tell, signal)
         finally:
             delivery.close()
             await self._add_notes()
@@ -295,9 +287,8 @@ class Agent:
     async def _add_notes(self) -> None:
         for note in self._notes.take():
             self._context.messages.append(note)
-            delivery = Delivery(self._listeners, AbortSignal(), self.grace)
+            delivery = Delivery(self._listeners, self._track, AbortSignal(), self.grace)
             for event in (MessageStart(note), MessageEnd(note)):
-                self._track(event)
                 await delivery.tell(event)
 
     def _config(self) -> LoopConfig:

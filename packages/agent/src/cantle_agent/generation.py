@@ -1,7 +1,7 @@
 """One generation: the transcript projected to a request, the request's stream told as events, its final message.
 
-Projection is late and one-way: agent messages, `transform_context`, `convert_to_llm`, model messages that fit
-together, for this request alone. Whatever goes wrong on the way is the answer, as the model's own failures are.
+Projection is late and one-way: agent messages, `transform_context`, `convert_to_llm`, a context for this request
+alone (the wire API leaves out what a provider can't take). Whatever goes wrong on the way is the answer, as the model's own failures are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from cantle_agent.config import AgentContext, LoopConfig
 from cantle_agent.errors import HookError
 from cantle_agent.events import Emit, MessageStart, MessageUpdate
-from cantle_agent.messages import AgentMessage, answered
+from cantle_agent.messages import AgentMessage
 from cantle_agent.patience import patiently
 from cantle_ai.abort import AbortError, AbortSignal
 from cantle_ai.context import Context
@@ -47,7 +47,7 @@ async def generate(
         if trouble is not None:
             raise trouble
         async for event in await _request(context, config, signal):
-            if not isinstance(event, Start | Done | Error):
+            if not isinstance(event, (Start, Done, Error)):
                 await emit(MessageUpdate(event.partial, event))
             elif isinstance(event, Start):
                 partial = event.partial
@@ -93,7 +93,7 @@ async def _request(context: AgentContext, config: LoopConfig, signal: AbortSigna
         key = await ask_hook("get_api_key", config, signal, config.get_api_key, config.model.provider) or key
     options = replace(options, thinking=config.thinking_level, signal=signal, api_key=key)
     tools = [tool.definition() for tool in context.tools]
-    return config.stream(config.model, Context(context.system_prompt, answered(shown), tools), options)
+    return config.stream(config.model, Context(context.system_prompt, list(shown), tools), options)
 
 
 def _failed(

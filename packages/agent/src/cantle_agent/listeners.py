@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from cantle_agent.errors import ListenerError
-from cantle_agent.events import AgentEvent
+from cantle_agent.events import AgentEvent, MessageUpdate
+from cantle_agent.patience import was_cancelled
 from cantle_ai.abort import AbortSignal
 
 __all__ = ["Delivery", "Listener"]
@@ -23,26 +24,59 @@ Listener: TypeAlias = Callable[[AgentEvent], Awaitable[None] | None]
 class Delivery:
     """Delivers the events of one run to `listeners`, which may change meanwhile."""
 
-    __slots__ = ("_awaited", "_grace", "_interrupted", "_listeners", "_signal", "_task", "_unlink")
+    __slots__ = (
+        "_aborted",
+        "_awaited",
+        "_grace",
+        "_interrupted",
+        "_listeners",
+        "_observe",
+        "_task",
+        "_unlink",
+    )
 
-    def __init__(self, listeners: Sequence[Listener], signal: AbortSignal, grace: float) -> None:
+    def __init__(
+        self,
+        listeners: Sequence[Listener],
+        observe: Callable[[AgentEvent], None],
+        signal: AbortSignal,
+        grace: float,
+    ) -> None:
+        """`observe` gets each event but `message_update` before the listeners do, and must not fail."""
         self._listeners = listeners
-        self._signal = signal
+        self._observe = observe
         self._grace = grace
+        self._aborted = False
         self._awaited: Awaitable[None] | None = None
-        self._interrupted: Awaitable[None] | None = None
+        self._interrupted = False
         self._task: asyncio.Task[object] | None = None
         self._unlink = signal.add_callback(self._on_abort)
 
     async def tell(self, event: AgentEvent) -> None:
         """Give `event` to all. Raises ListenerError for the first that failed, when all have had it."""
+        if type(event) is not MessageUpdate:
+            self._task = asyncio.current_task()
+            self._observe(event)
         failure: ListenerError | None = None
         for listener in tuple(self._listeners):
             try:
                 work = listener(event)
-                if work is not None:
-                    await self._await(work)
-            except Exception as error:  # noqa: BLE001 - a listener may raise anything; it is raised again below
+                if work is None:
+                    continue
+                if self._aborted:
+                    await self._hurry(work)
+                else:
+                    self._awaited = work
+                    await work
+                    self._awaited = None
+            except (Exception, asyncio.CancelledError) as error:
+                self._awaited = None
+                if was_cancelled(error):
+                    if not self._interrupted or self._task is None:
+                        raise
+                    self._interrupted = False
+                    self._task.uncancel()
+                    error = TimeoutError(self._late)
                 failure = failure or ListenerError(_name(listener), event.type, error)
         if failure is not None:
             raise failure
@@ -51,37 +85,28 @@ class Delivery:
         """The run has ended."""
         self._unlink()
 
-    async def _await(self, work: Awaitable[None]) -> None:
-        if self._task is None:
-            self._task = asyncio.current_task()
-        self._awaited = work
+    async def _hurry(self, work: Awaitable[None]) -> None:
+        limit = asyncio.timeout(self._grace)
         try:
-            if self._signal.aborted:
-                async with asyncio.timeout(self._grace):
-                    await work
-            else:
+            async with limit:
                 await work
-        except asyncio.CancelledError:
-            if self._interrupted is not work or self._task is None:
-                raise
-            self._task.uncancel()
-            raise TimeoutError(self._late) from None
-        except TimeoutError as error:
-            raise TimeoutError(str(error) or self._late) from error
-        finally:
-            self._awaited = None
+        except TimeoutError:
+            if limit.expired():
+                raise TimeoutError(self._late) from None
+            raise
 
     @property
     def _late(self) -> str:
         return f"did not return within {self._grace:g} s of an abort"
 
     def _on_abort(self) -> None:
+        self._aborted = True
         if self._awaited is not None and self._task is not None:
             self._task.get_loop().call_later(self._grace, self._interrupt, self._awaited)
 
     def _interrupt(self, work: Awaitable[None]) -> None:
         if self._awaited is work and self._task is not None:
-            self._interrupted = work
+            self._interrupted = True
             self._task.cancel()
 
 

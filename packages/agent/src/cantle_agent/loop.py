@@ -33,9 +33,10 @@ from cantle_agent.events import (
     TurnStart,
 )
 from cantle_agent.generation import ask_hook, generate
-from cantle_agent.messages import AgentMessage, ends_in_answer, unanswered
-from cantle_agent.patience import follow, see_through
+from cantle_agent.messages import AgentMessage, last_shown, unanswered
+from cantle_agent.patience import follow, see_through, was_cancelled
 from cantle_agent.queues import MessageQueue
+from cantle_agent.rendezvous import Rendezvous
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
 from cantle_ai.messages import AssistantMessage
 
@@ -78,46 +79,31 @@ async def agent_loop(
     Leaving early aborts the run and awaits its end: at once with `contextlib.aclosing`, else as soon as the
     interpreter finds the iterator forgotten.
     """
-    events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-    asked = asyncio.Event()
-    controller = AbortController()
-
-    async def emit(event: AgentEvent) -> None:
-        if controller.signal.reason != _LEFT:
-            asked.clear()
-            events.put_nowait(event)
-            await asked.wait()
-
+    meeting, controller = Rendezvous(), AbortController()
     unlink = follow(signal, controller)
-    task = asyncio.create_task(run_loop(prompts, context, config, emit, controller.signal))
-    task.add_done_callback(lambda _: events.put_nowait(None))
+    task = asyncio.create_task(run_loop(prompts, context, config, meeting.put, controller.signal))
+    task.add_done_callback(lambda _: meeting.end())
     try:
-        while (event := await events.get()) is not None:
+        while (event := await meeting.get()) is not None:
             yield event
-            asked.set()
         await task
     finally:
         unlink()
         if not task.done():
-            controller.abort(_LEFT)
-            asked.set()
+            controller.abort("The run was left")
+            meeting.leave()
             with suppress(Exception):
                 await task
-
-
-_LEFT = "The run was left"
 
 
 def _check_opening(prompts: Sequence[AgentMessage], context: AgentContext, config: LoopConfig) -> None:
     """Raise ContinueError if a run could not begin: nothing is asked, and no message waits that would ask."""
     if prompts or config.steering or config.follow_up:
         return
-    if not context.messages:
-        raise ContinueError("There is nothing to continue: the transcript is empty. Prompt instead.")
-    if ends_in_answer(context.messages):
-        raise ContinueError(
-            "There is nothing to continue: the transcript ends in an answer. Prompt, or queue a message first."
-        )
+    last = last_shown(context.messages)
+    if last is None or (isinstance(last, AssistantMessage) and not unanswered(context.messages)):
+        state = "is empty" if last is None else "ends in an answer"
+        raise ContinueError(f"Nothing to continue: the transcript {state}. Prompt, or queue a message first.")
 
 
 class _Run:
@@ -131,14 +117,14 @@ class _Run:
         self.incoming: deque[AgentMessage] = deque()
         self.batch: Batch | None = None
         self.trouble: HookError | None = None
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self._emit = emit
 
     async def work(self, prompts: Sequence[AgentMessage]) -> list[AgentMessage]:
         try:
             self.incoming.extend([*unanswered(self.context.messages), *prompts])
             self.take(self.config.steering)
-            if not self.incoming and ends_in_answer(self.context.messages):
+            if not self.incoming and isinstance(last_shown(self.context.messages), AssistantMessage | None):
                 self.take(self.config.follow_up)
             await self.emit(AgentStart())
             await self.rounds()
@@ -238,8 +224,10 @@ class _Run:
     async def emit(self, event: AgentEvent) -> None:
         try:
             await self._emit(event)
-        except Exception as error:  # noqa: BLE001 - raised again when the run has ended in order
-            self.failure = self.failure or error
+        except (Exception, asyncio.CancelledError) as error:
+            if was_cancelled(error):
+                raise
+            self.failure = self.failure or error  # raised again when the run has ended in order
             self.abort.abort(str(error) or type(error).__name__)
 
     def close(self) -> None:

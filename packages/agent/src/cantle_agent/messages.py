@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from cantle_ai.codec import JsonObject
 from cantle_ai.content import TextContent, ToolCall
+from cantle_ai.history import INTERRUPTED
 from cantle_ai.messages import (
     AssistantMessage,
     Message,
@@ -20,23 +21,17 @@ from cantle_ai.messages import (
     UnknownMessage,
     UserMessage,
     now_ms,
-    replace,
 )
 from cantle_ai.usage import Usage, total_usage
 
 __all__ = [
-    "INTERRUPTED",
     "AgentMessage",
     "CustomMessage",
-    "answered",
     "convert_to_llm",
-    "ends_in_answer",
+    "last_shown",
     "unanswered",
     "usage_of",
 ]
-
-INTERRUPTED = "The call was interrupted before it had a result. What it did until then is unknown."
-"""What a model reads as the result of a call whose own result was never recorded."""
 
 
 class CustomMessage(Struct, frozen=True, kw_only=True):
@@ -75,38 +70,6 @@ def convert_to_llm(messages: Sequence[AgentMessage]) -> list[Message]:
     return converted
 
 
-def answered(messages: Sequence[Message]) -> list[Message]:
-    """`messages` as every provider accepts them: each call has its one result, right after the answer with the call.
-
-    A call without a result gets one that says so; a result without its call is left out; what came between a
-    call and its result follows them. An answer that failed or was given up is its text alone, for its calls
-    never ran and its reasoning has no end; without text it is left out. A whole transcript comes back as it is.
-    """
-    fit: list[Message] = []
-    calls: list[ToolCall] = []
-    between: list[Message] = []
-    for message in messages:
-        match message:
-            case AssistantMessage():
-                _settle(fit, calls, between)
-                kept = _text_only(message) if message.stop_reason in ("error", "aborted") else message
-                if kept is not None:
-                    fit.append(kept)
-                    calls = kept.tool_calls
-            case ToolResultMessage():
-                for place, call in enumerate(calls):
-                    if call.id == message.tool_call_id:
-                        fit.append(message)
-                        del calls[place]
-                        break
-                if not calls:
-                    _settle(fit, calls, between)
-            case UserMessage():
-                (between if calls else fit).append(message)
-    _settle(fit, calls, between)
-    return fit
-
-
 def unanswered(
     messages: Sequence[AgentMessage], known: Mapping[str, ToolResultMessage] | None = None
 ) -> list[ToolResultMessage]:
@@ -126,17 +89,14 @@ def unanswered(
     return []
 
 
-def ends_in_answer(messages: Sequence[AgentMessage]) -> bool:
-    """Whether the last message that a model is shown is an answer to which nothing is missing."""
+def last_shown(messages: Sequence[AgentMessage]) -> AgentMessage | None:
+    """The last message that a model is shown; None when it is shown nothing."""
     for message in reversed(messages):
-        match message:
-            case AssistantMessage():
-                return not unanswered(messages)
-            case UserMessage() | ToolResultMessage():
-                return False
-            case CustomMessage() if message.to_llm() is not None:
-                return False
-    return False
+        if isinstance(message, UserMessage | AssistantMessage | ToolResultMessage) or (
+            isinstance(message, CustomMessage) and message.to_llm() is not None
+        ):
+            return message
+    return None
 
 
 def usage_of(messages: Iterable[AgentMessage]) -> Usage:
@@ -148,19 +108,5 @@ def usage_of(messages: Iterable[AgentMessage]) -> Usage:
     )
 
 
-def _settle(fit: list[Message], calls: list[ToolCall], between: list[Message]) -> None:
-    fit.extend(_interrupted(call) for call in calls)
-    fit.extend(between)
-    calls.clear()
-    between.clear()
-
-
 def _interrupted(call: ToolCall) -> ToolResultMessage:
     return ToolResultMessage(call.id, call.name, [TextContent(INTERRUPTED)], is_error=True)
-
-
-def _text_only(message: AssistantMessage) -> AssistantMessage | None:
-    texts = [block for block in message.content if isinstance(block, TextContent) and block.text.strip()]
-    if len(texts) == len(message.content) and texts:
-        return message
-    return replace(message, content=list(texts)) if texts else None

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
 
-__all__ = ["LeftBehindError", "WorkCancelledError", "follow", "patiently", "see_through"]
+__all__ = ["LeftBehindError", "WorkCancelledError", "follow", "patiently", "see_through", "was_cancelled"]
 
 _T = TypeVar("_T")
 
@@ -67,6 +67,12 @@ async def see_through(task: asyncio.Task[_T], controller: AbortController, limit
             await asyncio.wait([task], timeout=limit)
         raise
     return task.result()
+
+
+def was_cancelled(error: BaseException) -> bool:
+    """Whether `error` is the cancellation of the task that runs now, and not one that foreign code let out."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 async def _contained(value: Awaitable[_T]) -> _T:
