@@ -16,7 +16,7 @@ from cantle.errors import ConfigurationFileError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.model_selection import choose_level, choose_model, require_key
 from cantle.hub.recorder import Recorder
-from cantle.hub.retry import RetryLimits
+from cantle.hub.retry import Pause, RetryLimits, pause
 from cantle.hub.tool_selection import select_tools
 from cantle.paths import ConfigPaths, config_directory, documentation, project_directory, working_directory
 from cantle.prompt.context_files import load_context_files, prompt_file
@@ -54,6 +54,7 @@ async def create_agent_session(
     context_files: bool = True,
     api_key: str | None = None,
     project_trusted: bool | None = None,
+    pause: Pause = pause,
 ) -> AgentSession:
     """A session that is ready for its first prompt. What is not given is found as the command line finds it.
 
@@ -62,7 +63,8 @@ async def create_agent_session(
     first model. `api_key` is used for the provider of the first model, and never stored. `session` continues
     one (`Session.open`) or keeps it in memory (`Session.in_memory`). `tools` are names and `*` patterns of
     built-in tools, `+name` and `-name`, or tools of your own; `exclude_tools` goes last. `project_trusted`
-    decides whether the project's `.cantle` is read; None means by what was saved and configured.
+    decides whether the project's `.cantle` is read; None means by what was saved and configured. `pause` waits
+    before a retry; tests give one that does not.
 
     Raises a :class:`cantle.errors.UserError` for whatever the user can mend: a missing folder, a broken
     configuration file, an unknown model, provider or tool, no key. No file is changed before the first prompt.
@@ -135,6 +137,7 @@ async def create_agent_session(
                 max_delay_ms=settings.retry_max_delay_ms,
             ),
             warnings=warnings,
+            pause=pause,
             cleanup=(environment.close, runtime.aclose) if models is None else (environment.close,),
         )
     )

@@ -249,7 +249,8 @@ class AgentSession:
             self._recorder.state(self.agent.model, self.agent.thinking_level)
             await self._run(start)
         except ListenerError as error:
-            raise _culprit(error) from error.__cause__
+            culprit = _culprit(error)
+            raise culprit from culprit.__cause__
         finally:
             try:
                 await self._settle()

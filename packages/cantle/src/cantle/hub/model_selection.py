@@ -16,7 +16,6 @@ from cantle.errors import ModelSelectionError
 from cantle.settings import Settings
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import Model, Provider
-from cantle_ai.model_patterns import ModelPatternError, resolve_model
 
 __all__ = ["ModelChoice", "ModelSource", "choose_level", "choose_model", "find_model", "require_key"]
 
@@ -47,6 +46,8 @@ def find_model(models: ModelSource, pattern: str, *, provider: str | None = None
     Raises :class:`ModelSelectionError` when nothing matches, or several providers do. An id that its provider
     does not list is an error too: whoever means it says so in models.json, where its limits and prices belong.
     """
+    from cantle_ai.model_patterns import ModelPatternError, resolve_model
+
     try:
         found = resolve_model(pattern, models.list(), provider, has_auth=models.configured)
     except ModelPatternError as error:
