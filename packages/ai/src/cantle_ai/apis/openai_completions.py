@@ -7,7 +7,7 @@ Each request is independent: the endpoint keeps no conversation.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.http_errors import error_from_json, error_from_response, unexpected_body
@@ -114,14 +114,12 @@ class _Reader:
             async for block in response.chunks:
                 if len(self._beginning) < _BEGINNING:
                     self._beginning += block[:_BEGINNING]
-                for event in parser.feed(block):
-                    self._event(event)
+                self._events(parser.feed(block))
                 yield
                 if self._done:
                     break
             else:
-                for event in parser.finish():
-                    self._event(event)
+                self._events(parser.finish())
         except SseError as error:
             raise ProviderError(f"The answer is not a stream of events: {error}", kind="protocol") from None
         except TransportError as error:
@@ -136,28 +134,33 @@ class _Reader:
         self._data(body, None)
         self._end()
 
-    def _event(self, event: ServerSentEvent) -> None:
-        if not self._done:
+    def _events(self, events: Iterable[ServerSentEvent]) -> None:
+        for event in events:
+            if self._done:
+                return
             self._data(event.data, event.event)
 
     def _data(self, data: bytes, name: str | None) -> None:
         try:
             chunk = decode_chunk(data)
         except ValueError:
-            if data.strip() == b"[DONE]":
-                self._done = True
-                return
-            # Proxies add events of their own, which have names.
-            if name in (None, "message", "error") and data.strip():
-                raise unexpected_body(self._beginning or data, self._secret) from None
+            self._not_json(data, name)
             return
         if chunk is None:
             return
-        if chunk.error is not None and chunk.error != {}:
+        if chunk.error:
             raise error_from_json(chunk.error, self._secret)
         if name == "error":
             raise unexpected_body(data, self._secret)
         self._answer.add(chunk)
+
+    def _not_json(self, data: bytes, name: str | None) -> None:
+        if data.strip() == b"[DONE]":
+            self._done = True
+        elif (
+            name in (None, "message", "error") and data.strip()
+        ):  # proxies add events of their own, with names
+            raise unexpected_body(self._beginning or data, self._secret)
 
     def _end(self) -> None:
         answer = self._answer
