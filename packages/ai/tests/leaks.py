@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from pathlib import Path
 
@@ -18,7 +17,7 @@ def open_sockets() -> int | None:
     count = 0
     for entry in _FOLDER.iterdir():
         try:
-            count += os.readlink(entry).startswith("socket:")
+            count += str(entry.readlink()).startswith("socket:")
         except OSError:
             continue
     return count

@@ -1,5 +1,7 @@
 """The body's framing, cut at every place."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ def fed(framing, pieces):
 
 def cut(data, places):
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(edges)]
 
 
 @settings(max_examples=samples(2000, 150), deadline=None)

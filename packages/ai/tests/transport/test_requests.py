@@ -315,12 +315,12 @@ def test_one_transport_serves_several_loops():
         while True:
             link.answer(b"ok")
 
-    async def once() -> bytes:
-        return await body_of(await transport.send(request(peer.url)))
+    async def once(transport, url) -> bytes:
+        return await body_of(await transport.send(request(url)))
 
     transport = Urllib3Transport(environ={})
     with Peer(serve) as peer:
-        assert asyncio.run(once()) == asyncio.run(once()) == b"ok"
+        assert asyncio.run(once(transport, peer.url)) == asyncio.run(once(transport, peer.url)) == b"ok"
     del transport  # closes its idle connection without a warning
 
 
@@ -344,7 +344,7 @@ async def test_the_wait_for_more_of_the_body_is_cut(transport):
     with Peer(serve) as peer:
         response = await transport.send(request(peer.url, timeout=0.2))
         assert await anext(response.chunks) == b"some"
-        with pytest.raises(TransportError, match="stopped: nothing came within 0.2 s") as caught:
+        with pytest.raises(TransportError, match=r"stopped: nothing came within 0\.2 s") as caught:
             await anext(response.chunks)
         assert caught.value.kind == "timeout"
 
