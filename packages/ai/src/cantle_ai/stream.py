@@ -80,9 +80,6 @@ class AssistantMessageStream:
         awaiting task is cancelled and nobody else reads, the answer is given up: it ends as `aborted`.
         """
         answer = self._answer
-        parked = [reader for reader in answer.readers if reader.task is asyncio.current_task()]
-        for reader in parked:
-            reader.parked = True
         try:
             while answer.final is None:
                 await answer.next_batch()
@@ -90,9 +87,6 @@ class AssistantMessageStream:
         except asyncio.CancelledError:
             answer.consumer_left()
             raise
-        finally:
-            for reader in parked:
-                reader.parked = False
         return answer.final
 
     async def aclose(self) -> None:
@@ -105,7 +99,12 @@ class AssistantMessageStream:
 
 
 class StreamReader:
-    """One reader's place in a stream: `async for`, or `anext`. Dropped when it is left, closed or forgotten."""
+    """One reader's place in a stream: `async for`, or `anext`.
+
+    Dropped when it is left, closed or forgotten, and when its task is cancelled while it waits for an event.
+    A reader whose task waits for the same answer elsewhere, has ended, or has not begun, holds nobody back:
+    what it has not taken is kept for it.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -116,7 +115,6 @@ class StreamReader:
         "_place",
         "_stream",
         "live",
-        "parked",
         "task",
     )
 
@@ -128,7 +126,6 @@ class StreamReader:
         self._place = 0
         self._number = answer.batch_number
         self.live = True
-        self.parked = False
         self.task: asyncio.Task[object] | None = None
         answer.readers.add(self)
 
@@ -136,24 +133,33 @@ class StreamReader:
         return self
 
     async def __anext__(self) -> AssistantMessageEvent:
-        place = self._place
-        if place < len(self._events):
-            self._place = place + 1
-            return self._events[place]
-        return await self._more()
+        place, events = self._place, self._events
+        if place >= len(events):
+            await self._more()
+            place, events = 0, self._events
+        self._place = place + 1
+        if place + 1 == len(events):
+            self._answer.reconsider()
+        return events[place]
 
     async def aclose(self) -> None:
         """Leave the stream. The answer goes on for whoever else wants it."""
+        self._events, self._place, self._backlog = (), 0, []
         self._leave()
 
     def __del__(self) -> None:
-        self._leave()
+        if self.live:
+            self._read_by(None)
+            self._answer.reader_forgotten()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is there who could take its events: no task, or one that is over."""
+        return self.task is None or self.task.done()
 
     @property
     def behind(self) -> bool:
-        """Whether it has events left to take, and so holds the stream back."""
-        if not self.live or self.parked:
-            return False
+        """Whether it has events left to take."""
         return self._place < len(self._events) or self._number != self._answer.batch_number
 
     def keep(self) -> None:
@@ -163,16 +169,19 @@ class StreamReader:
             self._backlog.extend(answer.batch)
             self._number = answer.batch_number
 
-    async def _more(self) -> AssistantMessageEvent:
+    async def _more(self) -> None:
+        """Get events to take. Raises StopAsyncIteration when there are none to come."""
         answer = self._answer
-        self.task = asyncio.current_task()
+        self._read_by(asyncio.current_task())
         self._events, self._place = (), 0
         while not self._events:
+            if not self.live:
+                raise StopAsyncIteration
             if self._backlog:
                 self._events, self._backlog = self._backlog, []
             elif self._number != answer.batch_number:
                 self._events, self._number = answer.batch, answer.batch_number
-            elif answer.final is not None or not self.live:
+            elif answer.final is not None:
                 self._leave()
                 await answer.closed()
                 raise StopAsyncIteration
@@ -183,12 +192,20 @@ class StreamReader:
                     self._leave()
                     answer.consumer_left()
                     raise
-        self._place = 1
-        return self._events[0]
+
+    def _read_by(self, task: asyncio.Task[object] | None) -> None:
+        if task is self.task:
+            return
+        if self.task is not None:
+            self.task.remove_done_callback(self._answer.reader_idle)
+        if task is not None:
+            task.add_done_callback(self._answer.reader_idle)
+        self.task = task
 
     def _leave(self) -> None:
         if self.live:
             self.live = False
+            self._read_by(None)
             self._answer.readers.discard(self)
             self._answer.reconsider()
 
@@ -207,10 +224,11 @@ class _Answer:
         self.batch: Sequence[AssistantMessageEvent] = ()
         self.batch_number = 0
         self.final: AssistantMessage | None = None
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: dict[asyncio.Future[None], asyncio.Task[object] | None] = {}
         self._wanted = asyncio.Event()
         self._failure: BaseException | None = None
         self._pump: asyncio.Task[None] | None = None
+        self._closing = False
         self.abort.signal.add_callback(self._on_abort)
         self._unlink = _nothing
         if signal is not None:
@@ -221,9 +239,7 @@ class _Answer:
         message = self.builder.message
         if self.final is None:
             return (Start(message),) if self.batch_number else ()
-        if message.stop_reason in ("error", "aborted"):
-            return (Start(message), Error(message.stop_reason, message))
-        return (Start(message), Done(message.stop_reason, message))
+        return (Start(message), _end_of(message))
 
     async def next_batch(self) -> None:
         """Wait until something has arrived after now: events, or the end."""
@@ -232,31 +248,48 @@ class _Answer:
             self._pump = loop.create_task(self._run(), name="cantle-answer")
             self._pump.add_done_callback(self._finish)
         future: asyncio.Future[None] = loop.create_future()
-        self._waiting.append(future)
+        self._waiting[future] = asyncio.current_task()
         self.reconsider()
         try:
             await future
         finally:
-            if future in self._waiting:
-                self._waiting.remove(future)
+            self._waiting.pop(future, None)
 
     def reconsider(self) -> None:
-        """Let the source go on if somebody waits and no reader is behind."""
-        if self._waiting and not any(reader.behind for reader in self.readers):
-            self._wanted.set()
+        """Let the source go on if somebody waits and no reader that can take its events has some left."""
+        if not self._waiting:
+            return
+        waiting = set(self._waiting.values())
+        for reader in self.readers:
+            if reader.behind and not reader.idle and reader.task not in waiting:
+                return
+        self._wanted.set()
 
     def consumer_left(self) -> None:
         """Somebody who waited was cancelled: give the answer up unless others still want it."""
-        if not self._waiting and not self.readers:
+        leaving = asyncio.current_task()
+        readers = [r for r in self.readers if r.task is None or not (r.idle or r.task is leaving)]
+        if not self._waiting and not readers:
             self.abort.abort(_ABORTED)
+
+    def reader_idle(self, task: asyncio.Task[object]) -> None:
+        """A reader's task has ended; it may have left the reader behind."""
+        self.reconsider()
+
+    def reader_forgotten(self) -> None:
+        """A reader was collected, in whatever thread and at whatever moment."""
+        self._soon(self.reconsider)
 
     def forgotten(self) -> None:
         """Nobody can ask for the answer any more."""
-        pump = self._pump
-        if pump is None or pump.done():
+        if self._pump is None or self._pump.done():
             self._unlink()
-        elif not (loop := pump.get_loop()).is_closed():
-            loop.call_soon_threadsafe(self.abort.abort, _ABORTED)
+        else:
+            self._soon(self.abort.abort)
+
+    def _soon(self, call: Callable[[], None]) -> None:
+        if self._pump is not None and not (loop := self._pump.get_loop()).is_closed():
+            loop.call_soon_threadsafe(call)
 
     async def closed(self) -> None:
         """Wait until the source has let go of its connection."""
@@ -270,16 +303,18 @@ class _Answer:
             async for batch in batches:
                 if batch:
                     self._publish(batch)
-                    if self.final is not None:
+                    if self.final is not None or self.abort.signal.aborted:
                         break
                     await self._wanted.wait()
         except asyncio.CancelledError:
             if not self.abort.signal.aborted:
+                self._closing = True
                 self.abort.abort(_ABORTED)
                 raise
         except Exception as error:  # noqa: BLE001 - the one place where any failure of a source becomes an event
             self._failure = error
         finally:
+            self._closing = True
             close = getattr(batches, "aclose", None)
             if close is not None:
                 await close()
@@ -287,16 +322,24 @@ class _Answer:
     def _finish(self, pump: asyncio.Task[None] | None) -> None:
         """The source is done: make sure that the answer has an end, whatever happened."""
         self._unlink()
-        if self.final is None:
-            reason = self.abort.signal.reason
-            if pump is not None and not pump.cancelled() and (error := pump.exception()) is not None:
-                self._failure = error
-            failure, self._failure = self._failure, None
-            text = _CUT if failure is None else str(failure) or type(failure).__name__
-            details = failure.details() if isinstance(failure, ProviderError) and reason is None else None
-            self.builder.fail(reason or text, aborted=reason is not None, details=details)
-            self._publish(self.builder.take())
-            self.final = self.builder.message
+        raised = None if pump is None or pump.cancelled() else pump.exception()
+        failure, self._failure = self._failure or raised, None
+        if self.final is not None:
+            return
+        reason = self.abort.signal.reason
+        text = _CUT if failure is None else str(failure) or type(failure).__name__
+        details = failure.details() if isinstance(failure, ProviderError) and reason is None else None
+        self.builder.fail(reason or text, aborted=reason is not None, details=details)
+        self._publish(self._last_events())
+
+    def _last_events(self) -> Sequence[AssistantMessageEvent]:
+        """What the builder has left, with a start and an end even if the source took those and kept them."""
+        events, message = self.builder.take(), self.builder.message
+        if self.batch_number == 0 and not (events and isinstance(events[0], Start)):
+            events.insert(0, Start(message))
+        if not (events and isinstance(events[-1], Done | Error)):
+            events.append(_end_of(message))
+        return events
 
     def _publish(self, batch: Sequence[AssistantMessageEvent]) -> None:
         for reader in list(self.readers):
@@ -306,7 +349,7 @@ class _Answer:
         self._wanted.clear()
         if batch and isinstance(batch[-1], Done | Error):
             self.final = self.builder.message
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         for future in waiting:
             if not future.done():
                 future.set_result(None)
@@ -314,8 +357,13 @@ class _Answer:
     def _on_abort(self) -> None:
         if self._pump is None:
             self._finish(None)
-        elif self.final is None:
-            self._pump.cancel()
+        elif self.final is None and not self._closing and not self._pump.cancelling():
+            self._pump.cancel()  # Once: a second cancellation would cut the source's clean-up short.
+
+
+def _end_of(message: AssistantMessage) -> Done | Error:
+    reason = message.stop_reason
+    return Error(reason, message) if reason in ("error", "aborted") else Done(reason, message)
 
 
 def _nothing() -> None:
