@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -64,13 +63,13 @@ def kill_after(cli: Cli, seconds: float) -> bool:
     """Kill a run when it is so old. Whether it was still at work."""
     with slow_server() as server:
         cli.configure(server.base_url)
-        process = cli.start(*OPTIONS, "-p", PROMPT)
-        try:
-            process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            return True
+        with cli.started(*OPTIONS, "-p", PROMPT) as process:
+            try:
+                process.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                return True
         return False
 
 

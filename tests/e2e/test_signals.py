@@ -41,10 +41,10 @@ def wait_for(server: StrictServer, process: subprocess.Popen[bytes]) -> None:
 def test_a_signal_aborts_and_keeps_the_session(cli: Cli, number: signal.Signals, code: int) -> None:
     with StrictServer([stalling("An answer that never ends.")], chunk=4) as server:
         cli.configure(server.base_url)
-        process = cli.start(*OPTIONS, "--mode", "json", "go")
-        wait_for(server, process)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        with cli.started(*OPTIONS, "--mode", "json", "go") as process:
+            wait_for(server, process)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=20)
     assert process.returncode == code
     assert err.decode().count("\n") == 1, err
     assert "Traceback" not in err.decode()
@@ -62,13 +62,13 @@ def test_a_signal_stops_a_running_command(cli: Cli) -> None:
     call = {"type": "toolCall", "name": "bash", "arguments": {"command": f"echo $$ > {marker}; sleep 60"}}
     with StrictServer([{"content": [call]}, "unreached"]) as server:
         cli.configure(server.base_url)
-        process = cli.start(*OPTIONS, "-p", "go")
-        deadline = time.monotonic() + 20
-        while not (marker.exists() and marker.read_text()) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-        assert (process.returncode, len(server.requests)) == (130, 1), err
+        with cli.started(*OPTIONS, "-p", "go") as process:
+            deadline = time.monotonic() + 20
+            while not (marker.exists() and marker.read_text()) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+            assert (process.returncode, len(server.requests)) == (130, 1), err
     with pytest.raises(ProcessLookupError):
         os.kill(int(marker.read_text()), 0)
     (file,) = cli.sessions()
@@ -81,12 +81,12 @@ def test_a_signal_stops_a_running_command(cli: Cli) -> None:
 def test_a_closed_pipe_ends_quietly(cli: Cli, mode: str) -> None:
     with StrictServer([{"content": WORD * 40_000, "chunk": 40}]) as server:
         cli.configure(server.base_url)
-        process = cli.start(*OPTIONS, "-p", "--mode", mode, "go")
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stderr is not None
-        err = process.stderr.read()
-        assert process.wait(timeout=30) in (0, 141)
+        with cli.started(*OPTIONS, "-p", "--mode", mode, "go") as process:
+            assert process.stdout is not None
+            process.stdout.close()
+            assert process.stderr is not None
+            err = process.stderr.read()
+            assert process.wait(timeout=30) == 141
     assert err == b""
 
 
@@ -94,13 +94,13 @@ def test_a_closed_pipe_ends_quietly(cli: Cli, mode: str) -> None:
 def test_k02_a_slow_reader_loses_nothing(cli: Cli) -> None:
     with StrictServer([{"content": WORD * 20_000, "chunk": 20}]) as server:
         cli.configure(server.base_url)
-        process = cli.start(*OPTIONS, "--mode", "json", "go")
-        assert process.stdout is not None
-        time.sleep(1.5)
-        out = b""
-        while block := os.read(process.stdout.fileno(), 1 << 16):
-            out += block
-        assert process.wait(timeout=30) == 0
+        with cli.started(*OPTIONS, "--mode", "json", "go") as process:
+            assert process.stdout is not None
+            time.sleep(1.5)
+            out = b""
+            while block := os.read(process.stdout.fileno(), 1 << 16):
+                out += block
+            assert process.wait(timeout=30) == 0
     records = [json.loads(line) for line in out.split(b"\n")[:-1]]
     deltas = [r["assistantMessageEvent"]["delta"] for r in records if is_delta(r)]
     assert "".join(deltas) == WORD * 20_000
@@ -114,13 +114,13 @@ def is_delta(record: dict[str, Any]) -> bool:
 def test_an_interrupt_works_while_the_reader_stands_still(cli: Cli) -> None:
     with StrictServer([{"content": WORD * 60_000, "chunk": 40}]) as server:
         cli.configure(server.base_url)
-        process = cli.start(*OPTIONS, "--mode", "json", "go")
-        wait_for(server, process)
-        process.send_signal(signal.SIGINT)
-        assert process.stdout is not None
-        time.sleep(0.3)
-        process.stdout.close()
-        assert process.wait(timeout=20) == 130
+        with cli.started(*OPTIONS, "--mode", "json", "go") as process:
+            wait_for(server, process)
+            process.send_signal(signal.SIGINT)
+            assert process.stdout is not None
+            time.sleep(0.3)
+            process.stdout.close()
+            assert process.wait(timeout=20) == 130
 
 
 def test_k01_what_tools_print_does_not_reach_stdout(cli: Cli, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_a_full_disk_under_stdout_is_said(cli: Cli) -> None:
         pytest.skip("needs /dev/full")
     with StrictServer(["hello"]) as server, Path("/dev/full").open("wb") as full:
         cli.configure(server.base_url)
-        process = cli.start(*OPTIONS, "-p", "go", stdout=full)
-        _, err = process.communicate(timeout=20)
+        with cli.started(*OPTIONS, "-p", "go", stdout=full) as process:
+            _, err = process.communicate(timeout=20)
     assert process.returncode == 1
     assert err.decode().startswith("cantle: the output could not be written: ")
     assert err.decode().count("\n") == 1

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,16 +60,21 @@ class Cli:
             done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
         )
 
-    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        """Start without waiting; stdout and stderr are pipes unless `options` say otherwise."""
+    @contextmanager
+    def started(self, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+        """Start without waiting; stdout and stderr are pipes unless `options` say otherwise. Killed at the end."""
         pipes: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
             "stderr": subprocess.PIPE,
         }
-        return subprocess.Popen(
+        with subprocess.Popen(
             self.words(*arguments), cwd=self.cwd, env=self.environment(), **{**pipes, **options}
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def sessions(self) -> list[Path]:
         """The session files written so far, oldest first."""

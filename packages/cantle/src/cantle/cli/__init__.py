@@ -9,7 +9,8 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 called wrongly, 128 + n ended by signal n."""
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 called wrongly, 128 + n ended by signal n
+    (141 when nobody reads stdout any more)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments in (["--version"], ["-v"]):
         from cantle.version import VERSION

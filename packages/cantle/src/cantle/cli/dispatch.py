@@ -37,7 +37,7 @@ def dispatch(arguments: Sequence[str]) -> int:
 def _reader_gone() -> int:
     """Whoever read stdout has left: end quietly, also when Python flushes stdout at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    return 141
 
 
 def _command(word: str) -> Callable[[list[str]], int] | None:

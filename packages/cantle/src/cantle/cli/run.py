@@ -94,7 +94,7 @@ def _scripted(file: str) -> dict[str, Any]:
     try:
         script = load_script(Path(file))
     except ConfigurationError as error:
-        raise UserError(str(error)) from None
+        raise UserError(f"{str(error).rstrip('.')}.") from None
     models = Models()
     script.register(models)
     return {"models": models, "model": script.model}

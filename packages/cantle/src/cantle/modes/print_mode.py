@@ -16,7 +16,10 @@ from cantle_agent.events import MessageUpdate
 from cantle_ai.content import UserContent
 from cantle_ai.messages import AssistantMessage
 
-__all__ = ["Prompt", "run_prompts"]
+__all__ = ["READER_GONE", "Prompt", "run_prompts"]
+
+READER_GONE = 141
+"""Exit code when nobody reads stdout any more: what a shell says of a program that SIGPIPE ended. Nothing is printed."""
 
 
 class Prompt(Struct, frozen=True):
@@ -31,7 +34,7 @@ async def run_prompts(
     """Run `prompts` one after another and write to `output`. Returns the exit code.
 
     0 when the last answer is whole; 1 when one failed, was cut at the output limit or could not be written,
-    with the reason on stderr; 128 + n when signal n ended it. A reader that is gone ends it quietly.
+    with the reason on stderr; 128 + n when signal n ended it, :data:`READER_GONE` when stdout's reader did.
     Raises nothing that a session's `prompt` does not.
     """
     unsubscribe = session.subscribe(_JsonListener(session, output) if json_mode else _TextListener())
@@ -44,8 +47,10 @@ async def run_prompts(
                 output.write(encode_record(session.session.header.to_json()))
             for prompt in prompts:
                 await session.prompt(prompt.content)
-                code = _outcome(session, quiet=signals.received is not None or output.closed)
-                if code or signals.received is not None or output.closed:
+                if signals.received is not None or output.closed:
+                    break
+                code = _outcome(session)
+                if code:
                     break
             if not json_mode and not signals.received:
                 _write_answer(session, output)
@@ -58,19 +63,18 @@ async def run_prompts(
     if signals.received is not None:
         sys.stderr.write(f"cantle: stopped by {signal.Signals(signals.received).name}.\n")
         return 128 + signals.received
-    return code
+    return READER_GONE if output.closed and not code else code
 
 
-def _outcome(session: AgentSession, *, quiet: bool) -> int:
+def _outcome(session: AgentSession) -> int:
     """Whether the last answer is what was asked for; says on stderr why it is not."""
     last = _last_answer(session)
     if last is None or last.stop_reason in ("stop", "toolUse", "deferred"):
         return 0
-    if not quiet:
-        reason = last.error_message or f"the run ended with `{last.stop_reason}`"
-        if last.stop_reason == "length":
-            reason = "the answer was cut at the model's output limit; ask it to go on with `cantle -c`"
-        sys.stderr.write(f"cantle: {reason.rstrip('.')}.\n")
+    reason = last.error_message or f"the run ended with `{last.stop_reason}`"
+    if last.stop_reason == "length":
+        reason = "the answer was cut at the model's output limit; ask it to go on with `cantle -c`"
+    sys.stderr.write(f"cantle: {reason.rstrip('.')}.\n")
     return 1
 
 
