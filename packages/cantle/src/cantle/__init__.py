@@ -6,7 +6,7 @@
     async def main():
         async with await create_agent_session() as session:
             await session.prompt("What is in this folder?")
-            print(session.messages[-1].text)
+            print(session.last_answer.text)
 
     asyncio.run(main())
 

@@ -2,7 +2,7 @@
 
 async with await create_agent_session() as session:
     await session.prompt("What is in this folder?")
-    print(session.messages[-1].text)
+    print(session.last_answer.text)
 """
 
 from __future__ import annotations

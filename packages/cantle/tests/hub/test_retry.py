@@ -131,9 +131,8 @@ async def test_a_failed_answer_stays_in_the_file_and_is_told_to_no_model(stage: 
     edit = next(e for e in entries if e["type"] == "context_edit")
     assert edit["targetId"] == failed["id"]
     assert edit["replacement"] is None
-    assert [m.text for m in Session.open(it.session.session.file).context().messages] == [
-        *["go", "Whole.", "on", "Next."]
-    ]
+    resumed: list[Any] = Session.open(it.session.session.file).context().messages
+    assert [m.text for m in resumed] == ["go", "Whole.", "on", "Next."]
 
 
 async def test_usage_of_failed_answers_counts(stage: Any) -> None:

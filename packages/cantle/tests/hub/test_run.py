@@ -50,7 +50,7 @@ async def test_a_run_tells_its_events_in_order(stage: NewStage) -> None:
     assert [message.role for message in end.messages] == ["user", "assistant", "toolResult", "assistant"]
     assert not end.will_retry
     assert it.events[-1] == AgentSettled(False)
-    assert it.session.messages[-1].text == "Done."
+    assert it.session.last_answer.text == "Done."
     assert not it.session.running
 
 
@@ -262,7 +262,8 @@ async def test_closing_ends_the_run_and_the_commands_it_started(stage: NewStage)
 
 async def test_an_empty_prompt_is_refused(stage: NewStage) -> None:
     it = await stage(["Hello."])
-    for nothing in ("", " \n", []):
+    nothings: list[Any] = ["", " \n", []]
+    for nothing in nothings:
         with pytest.raises(UserError, match="The prompt is empty"):
             await it.session.prompt(nothing)
     assert it.events == []

@@ -119,6 +119,14 @@ class AgentSession:
         return self.agent.messages
 
     @property
+    def last_answer(self) -> AssistantMessage | None:
+        """The model's latest message; its `text` is what it said, its `stop_reason` how it ended."""
+        for message in reversed(self.agent.messages):
+            if isinstance(message, AssistantMessage):
+                return message
+        return None
+
+    @property
     def usage(self) -> Usage:
         """All tokens and cost of this conversation: answers, failed ones too, and what tools used themselves."""
         return self.agent.usage
