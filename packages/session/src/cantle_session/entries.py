@@ -123,17 +123,22 @@ class _Entry(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_json(cls, raw: JsonObject) -> Self | None:
         """The entry that `raw` is; None when a field does not have its type."""
+        entry_id, parent_id, timestamp = raw.get("id"), raw.get("parentId"), raw.get("timestamp")
         values = cls._read(raw)
-        parent_id = raw.get("parentId")
-        if values is None or not isinstance(parent_id, str | None):
+        if values is None or not isinstance(entry_id, str) or not isinstance(parent_id, str | None):
             return None
-        for name, key, types in _BASE + cls._plain:
+        for name, key, types in cls._plain:
             value = raw.get(key)
             if not isinstance(value, types):
                 return None
             values[name] = value
-        known = _BASE_KEYS.union(cls._other, (key for _, key, _ in cls._plain))
-        return cls(**values, parent_id=parent_id, extra=unknown_fields(raw, known))  # type: ignore[arg-type]
+        return cls(
+            id=entry_id,
+            parent_id=parent_id,
+            timestamp=timestamp if isinstance(timestamp, str) else "",
+            extra=unknown_fields(raw, _KNOWN_KEYS[cls.type]),
+            **values,
+        )
 
 
 class MessageEntry(_Entry, frozen=True, kw_only=True):
@@ -275,14 +280,14 @@ class CompactionEntry(_Entry, frozen=True, kw_only=True):
     _plain = (
         ("summary", "summary", str),
         ("first_kept_entry_id", "firstKeptEntryId", str),
-        ("tokens_before", "tokensBefore", (int, _NONE)),
+        ("tokens_before", "tokensBefore", (int, float, _NONE)),
         ("details", "details", object),
         ("from_hook", "fromHook", (bool, _NONE)),
         ("system_message", "systemMessage", (dict, _NONE)),
     )
     summary: str
     first_kept_entry_id: str
-    tokens_before: int | None = 0
+    tokens_before: float | None = 0
     details: Json = None
     from_hook: bool | None = None
     system_message: JsonObject | None = None
@@ -372,6 +377,8 @@ def entry_from_json(raw: JsonObject) -> Entry:
     return (None if kind is None else kind.from_json(raw)) or UnknownEntry(raw)
 
 
-_BASE: _Fields = (("id", "id", str), ("timestamp", "timestamp", str))
 _BASE_KEYS = frozenset({"type", "id", "parentId", "timestamp"})
 _TYPES: dict[str, type[_KnownEntry]] = {kind.type: kind for kind in get_args(_KnownEntry)}
+_KNOWN_KEYS = {
+    name: _BASE_KEYS.union(kind._other, (key for _, key, _ in kind._plain)) for name, kind in _TYPES.items()
+}

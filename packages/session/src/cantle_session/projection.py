@@ -42,7 +42,8 @@ from cantle_session.stamps import milliseconds
 
 __all__ = ["PathView", "SessionContext", "edits", "message_of", "project", "selection"]
 
-_SHOWN = frozenset({"message", "custom_message", "branch_summary", "compaction"})
+_KEPT = frozenset({"message", "custom_message", "branch_summary"})
+_SHOWN = _KEPT | {"compaction"}
 
 
 class SessionContext(Struct, frozen=True):
@@ -89,17 +90,14 @@ def project(path: PathView) -> SessionContext:
 
 def selection(path: PathView) -> list[int]:
     """The indexes of the entries that may give a message, in the order in which their messages come."""
-    compaction = path.last("compaction")
-    if compaction is None:
+    compaction, entry = _last_compaction(path)
+    if entry is None:
         return [index for index, kind in enumerate(path.kinds) if kind in _SHOWN]
-    entry = path.entry(compaction)
-    chosen = [compaction]
-    if isinstance(entry, CompactionEntry):
-        kept = _last_index(path.ids, entry.first_kept_entry_id, compaction)
-        # An older compaction in the kept part is already in the newer one's summary.
-        chosen += [i for i in range(kept, compaction) if path.kinds[i] in _SHOWN - {"compaction"}]
-    chosen += [i for i in range(compaction + 1, len(path.kinds)) if path.kinds[i] in _SHOWN]
-    return chosen
+    kept = _last_index(path.ids, entry.first_kept_entry_id, compaction)
+    # An older compaction in the kept part is already in the newer one's summary.
+    before = [index for index in range(kept, compaction) if path.kinds[index] in _KEPT]
+    after = [index for index in range(compaction + 1, len(path.kinds)) if path.kinds[index] in _SHOWN]
+    return [compaction, *before, *after]
 
 
 def edits(path: PathView) -> dict[str, JsonObject | None]:
@@ -136,7 +134,7 @@ def _unedited(entry: Entry) -> AgentMessage | None:
         case CompactionEntry():
             return CompactionSummaryMessage(
                 summary=entry.summary,
-                tokens_before=entry.tokens_before or 0,
+                tokens_before=int(entry.tokens_before or 0),
                 timestamp=milliseconds(entry.timestamp) or 0,
             )
         case BranchSummaryEntry() if entry.summary:
@@ -181,6 +179,15 @@ def _thinking_level(path: PathView) -> str | None:
     index = path.last("thinking_level_change")
     entry = None if index is None else path.entry(index)
     return entry.thinking_level if isinstance(entry, ThinkingLevelChangeEntry) else None
+
+
+def _last_compaction(path: PathView) -> tuple[int, CompactionEntry | None]:
+    for index in range(len(path.kinds) - 1, -1, -1):
+        if path.kinds[index] == "compaction":
+            entry = path.entry(index)
+            if isinstance(entry, CompactionEntry):
+                return index, entry
+    return 0, None
 
 
 def _last_index(ids: Sequence[str], entry_id: str, before: int) -> int:

@@ -17,12 +17,14 @@ from types import TracebackType
 from typing import Self, TypedDict, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cantle_agent.messages import AgentMessage
-from cantle_ai.codec import Json
+from cantle_ai.codec import Json, JsonObject
 from cantle_ai.messages import encode_message, now_ms
 from cantle_session.entries import (
     VERSION,
+    ContextEditEntry,
     CustomEntry,
     Entry,
     MessageEntry,
@@ -115,7 +117,7 @@ class Session:
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """The session in the file `path`, standing at its last line.
 
-        A spoilt line is left out, left as it is on disk, and named in `warnings`. Raises
+        A spoilt line is left out, left as it was on disk, and named in `warnings`. Raises
         :class:`SessionFileError` when the file cannot be read or is no session file.
         """
         file = Path(path).absolute()
@@ -132,7 +134,7 @@ class Session:
         storage = LegacyStorage(plain, header, lines)
         lines = storage.pull()
         next(lines)
-        return cls._opened(header, storage, lines)
+        return cls._opened(replace(header, version=VERSION), storage, lines)
 
     @classmethod
     def _opened(cls, header: SessionHeader, storage: Storage, lines: Iterator[tuple[int, bytes]]) -> Self:
@@ -142,6 +144,7 @@ class Session:
         session._take_in(lines)
         session._leaf = len(session._tree) - 1
         if storage.shared():
+            session._crowded = True
             session._warn(
                 "another process has this session open; both can go on, each on a branch of its own"
             )
@@ -228,6 +231,11 @@ class Session:
         with self._turn() as place:
             return self._add(SessionInfoEntry(**place, name=" ".join(name.split())))
 
+    def append_context_edit(self, target_id: str, replacement: JsonObject | None = None) -> ContextEditEntry:
+        """From here on a model sees an earlier entry's message not at all, or with the `content` of `replacement`."""
+        with self._turn() as place:
+            return self._add(ContextEditEntry(**place, target_id=target_id, replacement=replacement))
+
     def append_custom(self, custom_type: str, data: Json = None) -> CustomEntry:
         """What an extension wants to find again. No model sees it. Raises TypeError when `data` is not JSON."""
         with self._turn() as place:
@@ -285,9 +293,9 @@ class Session:
                 part = sound_part(line)
                 link = None if part is None else link_of(part)
                 what = "is not a session entry" if link is None else "is spoilt in front of its last entry"
-                self._warn(f"{what}; it was left as it is", number)
+                self._warn(f"{what}; it was left as it was", number)
             elif link.type == "session":
-                self._warn("is a second header; it was left as it is", number)
+                self._warn("is a second header; it was left as it was", number)
                 link = None
             if link is not None and link.id is not None:
                 if link.id in tree:

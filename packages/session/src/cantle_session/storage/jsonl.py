@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["JsonlStorage", "file_problem"]
 
 _BLOCK = 1 << 20
+_READ_WAIT = 0.5
+"""Seconds to wait for the end of a write before reading; whoever only reads need not wait longer."""
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
@@ -77,7 +79,7 @@ class JsonlStorage:
         storage = cls(path)
         storage._open_reader()
         # A size taken in turn lies at the end of a write, not in the middle of one.
-        with suppress(LockTimeout), turn(path):
+        with suppress(LockTimeout), turn(path, wait=_READ_WAIT):
             storage._quiet_size = storage._size()
         return storage
 

@@ -30,8 +30,9 @@ class LockTimeout(Exception):
 
 
 @contextmanager
-def turn(path: Path, *, wait: float = WAIT) -> Iterator[None]:
-    """Hold the turn to write the session file `path`. Raises :class:`LockTimeout` after `wait` seconds."""
+def turn(path: Path, *, wait: float | None = None) -> Iterator[None]:
+    """Hold the turn to write the session file `path`. Raises :class:`LockTimeout` after `wait` seconds, or :data:`WAIT`."""
+    wait = WAIT if wait is None else wait
     if os.name == "nt":
         with _windows_turn(path, wait):
             yield
