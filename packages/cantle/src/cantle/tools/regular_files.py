@@ -75,7 +75,7 @@ def read_all(path: Path, name: str, *, limit: int) -> tuple[bytes, FileState]:
                 "Change it with bash, for instance with sed."
             )
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
+            data = file.read(found.st_size + 1)
         if len(data) != found.st_size or FileState.of(os.fstat(descriptor)) != FileState.of(found):
             raise ToolError(f"{name} is being written by someone else; read it again.")
         return data, FileState.of(found)

@@ -100,7 +100,7 @@ def _zeros_fit(head: bytes, encoding: Encoding) -> bool:
         lanes.reverse()
     if unit == 4:
         return lanes[3] == total and lanes[2] >= total * 0.9 and lanes[0] == 0
-    return lanes[1] >= total * 0.3 and lanes[0] <= total * 0.01
+    return lanes[1] >= total * 0.5 and lanes[0] * 10 <= lanes[1]
 
 
 def _is_text(head: bytes, encoding: Encoding) -> bool:

@@ -43,7 +43,7 @@ def missing_text(text: str, old: str, number: int, name: str) -> str:
     sentence = f"edits[{number}]: oldText is not in {name}; nothing was changed."
     if not text:
         return f"{sentence} The file is empty; use write."
-    lines = list(islice(text.split("\n"), _LINES))
+    lines = list(islice(text.removesuffix("\n").split("\n"), _LINES))
     wanted = old.strip("\n").split("\n")
     starts = _same_but_space(lines, wanted) or _by_words(lines, wanted)
     if not starts:

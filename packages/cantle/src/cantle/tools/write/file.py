@@ -30,7 +30,7 @@ def write_file(real: Path, name: str, data: bytes, check: Check) -> ToolResult:
     check()
     try:
         found = real.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         found = None
     except OSError as problem:
         raise ToolError(f"{name} can't be written: {(problem.strerror or str(problem)).lower()}.") from None
