@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from cantle_ai.codec import JsonObject, decode_object
 from cantle_ai.messages import UserMessage, message_from_json
-from cantle_session.errors import SessionLookupError
+from cantle_session.errors import SessionFileError, SessionLookupError
+from cantle_session.folders import absolute_directory
 from cantle_session.lines import decode_header
 from cantle_session.stamps import milliseconds
 
@@ -48,9 +49,9 @@ def list_sessions(
 ) -> list[SessionInfo]:
     """The sessions in a folder, the one with the latest message first. With `cwd`, only that directory's.
 
-    A folder that is not there holds none.
+    A folder that is not there holds none. Raises :class:`SessionFileError` for one that may not be read.
     """
-    wanted = None if cwd is None else os.fspath(cwd)
+    wanted = None if cwd is None else absolute_directory(cwd)
     infos = [info for path in _files(Path(directory)) if (info := session_info(path)) is not None]
     infos = [info for info in infos if wanted is None or info.cwd == wanted]
     return sorted(infos, key=lambda info: (info.last_message, info.path.name), reverse=True)
@@ -189,6 +190,8 @@ def _files(folder: Path) -> Iterator[Path]:
             names = sorted(entry.name for entry in listed if entry.name.endswith(".jsonl"))
     except (FileNotFoundError, NotADirectoryError):
         return
+    except OSError as problem:
+        raise SessionFileError(folder, f"could not be listed: {problem.strerror}") from None
     for name in names:
         yield folder / name
 

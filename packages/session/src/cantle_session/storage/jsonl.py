@@ -74,13 +74,14 @@ class JsonlStorage:
         return cls(path)
 
     @classmethod
-    def open(cls, path: Path) -> JsonlStorage:
-        """An existing file. Raises :class:`SessionFileError` when it cannot be read."""
+    def open(cls, path: Path, *, in_turn: bool = False) -> JsonlStorage:
+        """An existing file. `in_turn` if the caller has the turn to write. Raises :class:`SessionFileError`."""
         storage = cls(path)
         storage._open_reader()
-        # A size taken in turn lies at the end of a write, not in the middle of one.
-        with suppress(LockTimeout), turn(path, wait=_READ_WAIT):
-            storage._quiet_size = storage._size()
+        if not in_turn:
+            # A size taken in turn lies at the end of a write, not in the middle of one.
+            with suppress(LockTimeout), turn(path, wait=_READ_WAIT):
+                storage._quiet_size = storage._size()
         return storage
 
     @property

@@ -94,11 +94,10 @@ class LegacyStorage:
         self._file.check_in_place()
         old = list(self._lines.read(range(len(self._lines))))
         _replace(self._path, b"".join([line + b"\n" for line in [*old, *lines]]), self._version)
-        shared = self._file
-        self._file = JsonlStorage.open(self._path)
+        replaced, self._file = self._file, JsonlStorage.open(self._path, in_turn=True)
+        replaced.close()
         for _ in self._file.pull():
             pass
-        shared.close()
         self._lines = None
         return len(old)
 

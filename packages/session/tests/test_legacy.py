@@ -1,0 +1,154 @@
+"""Files of versions 1 and 2."""
+
+import json
+import os
+
+import pytest
+
+from cantle_ai.messages import UserMessage
+from cantle_session.errors import SessionFileError
+from cantle_session.messages import ExtensionMessage
+from cantle_session.session import Session
+from packages.session.tests.support import (
+    HEADER,
+    answer,
+    chain,
+    encoded,
+    entries_on_disk,
+    opened,
+    said,
+    texts,
+    user,
+    write,
+)
+
+NO_VERSION = {key: value for key, value in HEADER.items() if key != "version"}
+
+
+def bare(*entries):
+    """Entries as version 1 wrote them."""
+    return [{k: v for k, v in entry.items() if k not in {"id", "parentId"}} for entry in chain(*entries)]
+
+
+V1 = [
+    NO_VERSION,
+    *bare(
+        said(user("1")),
+        {"type": "model_change", "provider": "p", "modelId": "m"},
+        said(answer("2")),
+        {"type": "compaction", "summary": "sum", "firstKeptEntryIndex": 3, "tokensBefore": 5},
+        said(user("3")),
+    ),
+]
+V2 = [
+    {**HEADER, "version": 2},
+    *chain(
+        said({"role": "hookMessage", "customType": "c", "content": "note", "display": True, "timestamp": 1}),
+        said(user("1")),
+        said(user("left")),
+        said(user("2"), parentId="00000001"),
+    ),
+]
+
+
+@pytest.mark.parity("sessions.version-1")
+def test_version_1_is_read_as_a_row_of_entries(tmp_path):
+    session = opened(tmp_path / "s.jsonl", *V1)
+    assert texts(session) == ["<compactionSummary> sum", "2", "3"]
+    assert session.context().model == ("p", "m")
+    assert session.header.version == 3
+    assert session.warnings == []
+    ids = [entry.id for entry in session.entries()]
+    assert len(set(ids)) == 5
+    assert [entry.parent_id for entry in session.entries()] == [None, *ids[:-1]]
+    assert [entry.id for entry in Session.open(session.file).entries()] == ids
+
+
+@pytest.mark.parametrize("index", [None, -1, 0, 4, 99, "1"])
+def test_a_compaction_of_version_1_that_names_no_entry_keeps_none(tmp_path, index):
+    lines = bare(said(user("1")), said(user("2")), {"type": "compaction", "summary": "s", "tokensBefore": 1})
+    lines[2]["firstKeptEntryIndex"] = index
+    assert texts(opened(tmp_path / "s.jsonl", NO_VERSION, *lines)) == ["<compactionSummary> s"]
+
+
+@pytest.mark.parity("sessions.version-2")
+def test_version_2_is_read_with_its_hook_messages_as_custom_ones(tmp_path):
+    session = opened(tmp_path / "s.jsonl", *V2)
+    assert texts(session) == ["note", "1", "2"]
+    assert isinstance(session.context().messages[0], ExtensionMessage)
+
+
+@pytest.mark.parametrize(("lines", "version"), [(V1, 1), (V2, 2)])
+def test_reading_an_old_file_does_not_change_it(tmp_path, lines, version):
+    session = opened(tmp_path / "s.jsonl", *lines)
+    session.context()
+    session.close()
+    assert session.file.read_bytes() == encoded(*lines)
+    assert list(tmp_path.iterdir()) == [session.file]
+
+
+@pytest.mark.parametrize(("lines", "version"), [(V1, 1), (V2, 2)])
+def test_the_first_append_writes_a_file_of_version_3_and_keeps_the_old_one(tmp_path, lines, version):
+    path = write(tmp_path / "s.jsonl", *lines)
+    path.chmod(0o640)
+    session = Session.open(path)
+    before = texts(session)
+    old = [entry.to_json() for entry in session.entries()]
+    session.append_message(UserMessage("on"))
+    session.append_message(UserMessage("and on"))
+    kept = tmp_path / f"s.jsonl.v{version}"
+    assert kept.read_bytes() == encoded(*lines)
+    assert sorted(tmp_path.iterdir()) == [path, kept]
+    if os.name != "nt":
+        assert path.stat().st_mode & 0o777 == 0o640
+    assert json.loads(path.read_bytes().split(b"\n")[0]) == HEADER
+    assert entries_on_disk(path)[:-2] == old
+    for each in (session, Session.open(path)):
+        assert texts(each) == [*before, "on", "and on"]
+    session.close()
+
+
+def test_a_second_old_file_of_that_name_is_kept_too(tmp_path):
+    (tmp_path / "s.jsonl.v1").write_bytes(b"mine")
+    opened(tmp_path / "s.jsonl", *V1).append_message(UserMessage("on"))
+    assert (tmp_path / "s.jsonl.v1").read_bytes() == b"mine"
+    assert (tmp_path / "s.jsonl.v1.2").read_bytes() == encoded(*V1)
+
+
+def test_an_old_file_with_foreign_and_torn_lines_keeps_them(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(encoded(V1[0], V1[1], "hello", V1[3]) + b'{"type":"mess')
+    session = Session.open(path)
+    assert texts(session) == ["1", "2"]
+    assert [warning.line for warning in session.warnings] == [3, 5]
+    session.append_message(UserMessage("on"))
+    assert path.read_bytes().split(b"\n")[2] == b"hello"
+    assert path.read_bytes().split(b"\n")[4] == b'{"type":"mess'
+    assert texts(Session.open(path)) == ["1", "2", "on"]
+
+
+def test_an_old_file_that_others_change_is_not_replaced(tmp_path):
+    session = opened(tmp_path / "s.jsonl", *V2)
+    with session.file.open("ab") as file:
+        file.write(encoded({**V2[1], "id": "0a0b0c0d"}))
+    before = session.file.read_bytes()
+    with pytest.raises(SessionFileError, match="open the session again"):
+        session.append_message(UserMessage("on"))
+    assert session.file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [session.file]
+
+
+def test_an_old_file_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+    session = opened(tmp_path / "s.jsonl", *V2)
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(SessionFileError, match="No space left"):
+        session.append_message(UserMessage("on"))
+    monkeypatch.undo()
+    assert session.file.read_bytes() == encoded(*V2)
+    assert list(tmp_path.iterdir()) == [session.file]
+    session.append_message(UserMessage("on"))
+    assert texts(Session.open(session.file))[-1] == "on"

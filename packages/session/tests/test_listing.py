@@ -1,0 +1,195 @@
+"""Which sessions there are."""
+
+import os
+import time
+
+import pytest
+
+from cantle_ai.content import TextContent
+from cantle_ai.messages import AssistantMessage, UserMessage
+from cantle_session.errors import SessionLookupError
+from cantle_session.listing import find_session, latest, list_sessions, session_info
+from cantle_session.session import Session
+from packages.session.tests.support import HEADER, answer, chain, encoded, said, user, write
+
+
+def made(folder, text, timestamp, *, cwd="/work", name=None, session_id=None):
+    with Session.create(cwd, folder, session_id=session_id) as session:
+        if name is not None:
+            session.append_session_info(name)
+        session.append_message(UserMessage(text, timestamp))
+        return session.file
+
+
+@pytest.mark.parity("sessions.latest-by-message")
+def test_f11_the_latest_message_comes_first_whatever_the_files_times_are(tmp_path):
+    old, new = made(tmp_path, "old", 1000), made(tmp_path, "new", 2000)
+    os.utime(new, (1, 1))
+    assert [info.first_message for info in list_sessions(tmp_path)] == ["new", "old"]
+    assert latest(tmp_path) == new
+    with Session.open(old) as session:
+        session.append_session_info("renamed")
+    assert latest(tmp_path) == new
+    with Session.open(old) as session:
+        session.append_message(UserMessage("more", 3000))
+    assert latest(tmp_path) == old
+
+
+def test_a_list_tells_what_a_person_needs(tmp_path):
+    path = made(tmp_path, "first\nmessage", 5000, name="my name", session_id="abc")
+    (info,) = list_sessions(tmp_path)
+    assert (info.path, info.id, info.cwd, info.name) == (path, "abc", "/work", "my name")
+    assert (info.first_message, info.last_message, info.parent_session) == ("first\nmessage", 5000, None)
+    assert abs(info.created - time.time() * 1000) < 60_000
+
+
+@pytest.mark.parametrize("count", [0, 3, 3000])
+def test_the_latest_name_counts_also_at_the_end_of_a_long_session(tmp_path, count):
+    path = made(tmp_path, "hi", 1000, name="old")
+    with Session.open(path) as session:
+        for number in range(count):
+            session.append_message(UserMessage(f"{number} " + "x" * 100, 2000 + number))
+        session.append_session_info("new")
+    info = session_info(path)
+    assert info is not None
+    assert (info.name, info.first_message) == ("new", "hi")
+    assert info.last_message == (1999 + count if count else 1000)
+
+
+def test_a_name_that_was_taken_away_is_none(tmp_path):
+    path = made(tmp_path, "hi", 1000, name="old")
+    with Session.open(path) as session:
+        session.append_session_info("")
+    assert session_info(path).name is None
+
+
+def test_f07_a_list_reads_heads_and_tails_only(tmp_path, monkeypatch):
+    path = made(tmp_path, "hi", 1000)
+    with path.open("ab") as file:
+        for entry in chain(*[said(user("x" * 10_000))] * 2000):
+            file.write(encoded(entry))
+    read = []
+    real = os.read
+    monkeypatch.setattr(os, "read", lambda fd, size: read.append(len(data := real(fd, size))) or data)
+    assert list_sessions(tmp_path)[0].first_message == "hi"
+    assert sum(read) < 0.01 * path.stat().st_size
+
+
+@pytest.mark.parametrize("size", [10, 20_000, 100_000, 400_000, 3_000_000])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_large_messages_at_either_end_do_no_harm(tmp_path, size, place):
+    large, small = said(user("x" * size)), said(user("small", 7))
+    entries = chain(large, small) if place == "first" else chain(small, large)
+    info = session_info(write(tmp_path / "s.jsonl", HEADER, *entries))
+    assert info is not None
+    assert info.id == HEADER["id"]
+    if size <= 100_000:
+        assert info.first_message == ("x" * size if place == "first" else "small")
+        assert info.last_message == (7 if place == "first" else 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"hello\n",
+        b"\0" * 100_000,
+        b"[]\n",
+        b"\xff\xfe" * 50,
+        b"x" * 1_000_000,
+        encoded(*chain(said(user("x")))),
+    ],
+)
+def test_foreign_files_are_passed_over(tmp_path, content):
+    (tmp_path / "foreign.jsonl").write_bytes(content)
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "notes.txt").write_bytes(encoded(HEADER))
+    (tmp_path / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.jsonl")
+    path = made(tmp_path, "hi", 1000)
+    assert [info.path for info in list_sessions(tmp_path)] == [path]
+
+
+def test_a_header_alone_is_a_session_as_old_as_itself(tmp_path):
+    info = session_info(write(tmp_path / "s.jsonl", HEADER))
+    assert info is not None
+    assert (info.first_message, info.last_message) == ("", info.created)
+    assert info.created == 1767225600000
+
+
+def test_damage_does_not_keep_a_session_from_the_list(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(
+        encoded("", HEADER, "hello", *chain(said(user("hi", 7)))) + b"\0" * 1000 + b'{"type":"mess'
+    )
+    info = session_info(path)
+    assert info is not None
+    assert (info.first_message, info.last_message) == ("hi", 7)
+
+
+def test_a_message_without_a_time_has_that_of_its_entry(tmp_path):
+    message = {"role": "user", "content": "hi"}
+    info = session_info(write(tmp_path / "s.jsonl", HEADER, *chain(said(message), said(message))))
+    assert info is not None
+    assert info.last_message == 1767225601000
+
+
+def test_old_versions_are_listed(tmp_path):
+    header = {key: value for key, value in HEADER.items() if key != "version"}
+    lines = [{"type": "message", "message": user("hi", 5)}, {"type": "message", "message": answer("yo")}]
+    info = session_info(write(tmp_path / "s.jsonl", header, *lines))
+    assert info is not None
+    assert (info.first_message, info.last_message) == ("hi", 2)
+
+
+def test_a_list_can_be_of_one_directory(tmp_path):
+    made(tmp_path, "other", 3000, cwd="/other")
+    path = made(tmp_path, "mine", 1000, cwd="/work")
+    assert [info.path for info in list_sessions(tmp_path, cwd="/work/")] == [path]
+    assert latest(tmp_path, cwd="/work") == path
+    assert latest(tmp_path, cwd="/nowhere") is None
+
+
+def test_a_folder_that_is_not_there_holds_none(tmp_path):
+    assert list_sessions(tmp_path / "none") == []
+    assert latest(tmp_path / "none") is None
+
+
+def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path):
+    here, there = tmp_path / "root" / "here", tmp_path / "root" / "there"
+    one = made(here, "1", 1, session_id="abc1")
+    two = made(here, "2", 1, session_id="abc2")
+    other = made(there, "3", 1, session_id="xyz")
+    assert find_session("abc1", here) == one
+    assert find_session("abc2", here) == two
+    with pytest.raises(SessionLookupError, match="2 session"):
+        find_session("abc", here)
+    with pytest.raises(SessionLookupError, match="no session"):
+        find_session("xyz", here)
+    assert find_session("xy", here, root=tmp_path / "root") == other
+    with pytest.raises(SessionLookupError, match="no session"):
+        find_session("", here, root=tmp_path / "root")
+
+
+def test_a_whole_id_is_not_ambiguous(tmp_path):
+    path = made(tmp_path, "1", 1, session_id="abc")
+    made(tmp_path, "2", 1, session_id="abcd")
+    assert find_session("abc", tmp_path) == path
+
+
+def test_a_file_of_another_name_is_found_by_the_id_in_its_header(tmp_path):
+    path = write(tmp_path / "renamed.jsonl", HEADER)
+    assert find_session(HEADER["id"][:10], tmp_path) == path
+
+
+@pytest.mark.parametrize("text", ["/a/b", "a/b", "b.jsonl", "./b"])
+def test_a_path_is_taken_as_one(tmp_path, text):
+    assert find_session(text, tmp_path).as_posix() == text.removeprefix("./")
+
+
+def test_the_answer_is_not_taken_for_the_first_message(tmp_path):
+    with Session.create("/work", tmp_path) as session:
+        session.append_message(AssistantMessage([TextContent('I was asked "role":"user"')], "a", "p", "m"))
+        session.append_message(UserMessage("hi"))
+    assert session_info(session.file).first_message == "hi"
