@@ -31,7 +31,7 @@ def rows(folder: Path = FOLDER) -> list[Row]:
 
 def _rows_of(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
-        tables = tomllib.load(file)["row"]
+        tables = tomllib.load(file).get("row", [])
     for table in tables:
         try:
             row = Row(**{**table, "tests": tuple(table.get("tests", ()))})
