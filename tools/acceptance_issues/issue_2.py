@@ -26,7 +26,7 @@ ROWS = [
         3,
         "the rules of stream and loop hold, whatever is aborted, raises, hangs or is cancelled",
         (
-            f"{PYTEST} packages/ai/tests/test_stream_rules.py",
+            f"{PYTEST} packages/ai/tests/stream",
             f"{PYTEST} packages/agent/tests",
         ),
     ),
