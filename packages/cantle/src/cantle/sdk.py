@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cantle.credentials import CredentialFile
-from cantle.errors import ConfigurationFileError, WorkingDirectoryError
+from cantle.errors import ConfigurationFileError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.model_selection import choose_level, choose_model, require_key
 from cantle.hub.recorder import Recorder
@@ -26,6 +26,7 @@ from cantle.tools.builtin import BUILTIN_TOOLS
 from cantle.tools.environment import ToolEnvironment
 from cantle.trust import decide_trust, needs_trust, saved_decision
 from cantle_agent.agent import Agent
+from cantle_agent.errors import SchemaError
 from cantle_agent.tool import Tool
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.messages import ThinkingLevel
@@ -97,45 +98,41 @@ async def create_agent_session(
         shell_path=settings.shell_path,
         command_prefix=settings.shell_command_prefix,
     )
-    active = _tools(environment, settings, tools, exclude_tools, warnings)
     if system_prompt is None:
         system_prompt = prompt_file("SYSTEM.md", cwd=folder, config_dir=paths.root, trusted=trusted)
-    if not append_system_prompt:
-        appended = prompt_file("APPEND_SYSTEM.md", cwd=folder, config_dir=paths.root, trusted=trusted)
-        append_system_prompt = () if appended is None else (appended,)
+    active = _tools(environment, settings, tools, exclude_tools, warnings)
     prompt = PromptParts(
         cwd=folder,
         tools=active,
         documentation=documentation(),
         custom=system_prompt,
-        appended=append_system_prompt,
+        appended=append_system_prompt or _appended(folder, paths, trusted),
         context_files=load_context_files(folder, paths.root) if context_files else (),
     )
-    key_provider = choice.model.provider
-    agent = Agent(
-        stream=runtime.stream,
-        model=choice.model,
-        thinking_level=level,
-        system_prompt=build_system_prompt(prompt),
-        tools=active,
-        messages=stored.messages,
-        get_api_key=lambda wanted: api_key if wanted == key_provider else None,
-        steering_mode=settings.steering_mode,
-        follow_up_mode=settings.follow_up_mode,
-        options=StreamOptions(session_id=session.id, timeout=settings.http_timeout),
-    )
+    key_provider = choice.model.provider if api_key is not None else None
+    try:
+        agent = Agent(
+            stream=runtime.stream,
+            model=choice.model,
+            thinking_level=level,
+            system_prompt=build_system_prompt(prompt),
+            tools=active,
+            messages=stored.messages,
+            get_api_key=lambda wanted: api_key if wanted == key_provider else None,
+            steering_mode=settings.steering_mode,
+            follow_up_mode=settings.follow_up_mode,
+            options=StreamOptions(session_id=session.id, timeout=settings.http_timeout),
+        )
+    except SchemaError as error:
+        raise ToolSelectionError(f"{error}") from error
     return AgentSession(
         SessionParts(
             agent=agent,
             session=session,
             recorder=Recorder(session, stored.model, stored.thinking_level),
             models=runtime,
-            api_key_provider=None if api_key is None else key_provider,
-            retry=RetryLimits(
-                max_retries=settings.max_retries if settings.retry_enabled else 0,
-                base_delay_ms=settings.retry_base_delay_ms,
-                max_delay_ms=settings.retry_max_delay_ms,
-            ),
+            api_key_provider=key_provider,
+            retry=_retry_limits(settings),
             warnings=warnings,
             pause=pause,
             cleanup=(environment.close, runtime.aclose) if models is None else (environment.close,),
@@ -176,10 +173,9 @@ def _trusted(
         return False
     trusted = decide_trust(cwd, paths.trust, decision=decision, default=settings.default_project_trust)
     undecided = decision is None and settings.default_project_trust == "ask"
-    if not trusted and undecided and saved_decision(cwd, paths.trust) is None:
-        warnings.append(
-            f"{project_directory(cwd)} is not read, because this project is not trusted; --approve reads it."
-        )
+    local = project_directory(cwd)
+    if not trusted and undecided and local.is_dir() and saved_decision(cwd, paths.trust) is None:
+        warnings.append(f"{local} is not read, because this project is not trusted; --approve reads it.")
     return trusted
 
 
@@ -223,6 +219,19 @@ def _tools(
     )
     warnings.extend(problems)
     return [own[name] if name in own else BUILTIN_TOOLS[name](environment) for name in names]
+
+
+def _appended(cwd: Path, paths: ConfigPaths, trusted: bool) -> Sequence[str]:
+    text = prompt_file("APPEND_SYSTEM.md", cwd=cwd, config_dir=paths.root, trusted=trusted)
+    return () if text is None else (text,)
+
+
+def _retry_limits(settings: Settings) -> RetryLimits:
+    return RetryLimits(
+        max_retries=settings.max_retries if settings.retry_enabled else 0,
+        base_delay_ms=settings.retry_base_delay_ms,
+        max_delay_ms=settings.retry_max_delay_ms,
+    )
 
 
 def _known_level(level: str | None) -> ThinkingLevel | None:

@@ -115,6 +115,12 @@ async def test_unknown_tools_are_refused(stage: NewStage) -> None:
         await stage([], tools=["read", "nope"])
 
 
+async def test_a_tool_whose_schema_is_none_is_refused(stage: NewStage) -> None:
+    wrong = Tool(name="own", description="", parameters={"type": "strange"}, execute=nothing)
+    with pytest.raises(ToolSelectionError, match="'own' has no valid schema"):
+        await stage([], tools=[wrong])
+
+
 # --- models and keys ---------------------------------------------------------------------------------
 
 

@@ -300,14 +300,14 @@ class AgentSession:
 
     # --- the agent's events
 
-    async def _on_event(self, event: AgentEvent) -> None:
+    def _on_event(self, event: AgentEvent) -> Awaitable[None]:
         match event:
             case MessageEnd():
-                await self._on_message(event)
+                return self._on_message(event)
             case AgentEnd():
-                await self._on_run_end(event)
+                return self._on_run_end(event)
             case _:
-                await self._events.emit(event)
+                return self._events.emit(event)
 
     async def _on_message(self, event: MessageEnd) -> None:
         message = event.message

@@ -22,7 +22,6 @@ class EventHub:
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
         self._posted: deque[SessionEvent] = deque()
-        self._delivering = False
         self._drain: asyncio.Task[None] | None = None
         self._deliverer: asyncio.Task[object] | None = None
         self._failure: ListenerError | None = None
@@ -49,46 +48,37 @@ class EventHub:
         """
         while self._drain is not None:
             await asyncio.wait([self._drain])
-        self._delivering = True
         try:
             await self._deliver(event)
-            await self._deliver_posted()
+            while self._posted:
+                await self._deliver(self._posted.popleft())
         finally:
-            self._delivering = False
-        self._raise_failure()
+            self._deliverer = None
+        if self._failure is not None:
+            self._raise_failure()
 
     def post(self, event: SessionEvent) -> None:
         """Deliver `event` as soon as nothing else is being delivered, without waiting for it.
 
-        What a listener raises then comes out of the next :meth:`emit` or :meth:`settle`. Needs a running loop
+        What a listener raises then comes out of the next :meth:`emit`. Needs a running loop
         once there are listeners.
         """
         if not self._listeners:
             return
         self._posted.append(event)
-        if not self._delivering and self._drain is None:
+        if self._deliverer is None and self._drain is None:
             self._drain = asyncio.get_running_loop().create_task(self._drain_posted(), name="cantle-events")
-
-    async def settle(self) -> None:
-        """Wait until everything posted is delivered. Raises :class:`cantle_agent.errors.ListenerError` as `emit` does."""
-        while self._drain is not None:
-            await asyncio.wait([self._drain])
-        self._raise_failure()
 
     async def _drain_posted(self) -> None:
         try:
-            await self._deliver_posted()
+            while self._posted:
+                await self._deliver(self._posted.popleft())
         finally:
-            self._drain = None
-
-    async def _deliver_posted(self) -> None:
-        while self._posted:
-            await self._deliver(self._posted.popleft())
+            self._deliverer = self._drain = None
 
     async def _deliver(self, event: SessionEvent) -> None:
-        if not self._listeners:
-            return
-        self._deliverer = asyncio.current_task()
+        if self._deliverer is None:
+            self._deliverer = asyncio.current_task()
         for listener in tuple(self._listeners):
             try:
                 waiting = listener(event)
@@ -97,7 +87,6 @@ class EventHub:
             except Exception as error:  # noqa: BLE001 - a listener is foreign code; its error is raised again
                 if self._failure is None:
                     self._failure = ListenerError(_name(listener), event.type, error)
-        self._deliverer = None
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None

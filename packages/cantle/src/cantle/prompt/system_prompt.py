@@ -75,7 +75,7 @@ def _own_sections(parts: PromptParts) -> list[str]:
         places = parts.documentation
         sections.append(
             "<docs>\n"
-            "Only when the user asks about Cantle itself (its settings, models, SDK, extensions), read first:\n"
+            "Only when the user asks about Cantle itself (its settings, models, sessions, SDK), read first:\n"
             f"- overview: {places.readme.as_posix()}\n"
             f"- manual: {places.docs.as_posix()}\n"
             f"- examples: {places.examples.as_posix()}\n"
