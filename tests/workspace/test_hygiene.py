@@ -9,7 +9,12 @@ import pytest
 from tests.support.paths import ROOT, own_files
 
 # Written in pieces, so that this file passes its own test.
-_MACHINE_PATHS = ["/wo" + "rk/", "/ro" + "ot/", "/home/" + "[a-z]+/(?!user)", "/opt/" + "(pypi|wheels)"]
+_MACHINE_PATHS = [
+    "/wo" + r"rk/(main|sha" + r"red|\.lib)",
+    "/ro" + "ot/",
+    r"/home/(?!(user|me)\b)\w+/",
+    "/opt/" + "(pypi|wheels)",
+]
 _SURROUNDINGS = ["work" + "place", r"\.\./sh" + "ared/", r"\bissues " + r"show\b"]
 _FORBIDDEN = re.compile("|".join(_MACHINE_PATHS + _SURROUNDINGS), re.IGNORECASE)
 _PUBLIC_REGISTRIES = {"pypi.org", "files.pythonhosted.org"}
