@@ -64,6 +64,7 @@ def source(
             else:
                 async for _ in reader.stream(response):
                     yield builder.take()
+                reader.end(announced=kind == "text/event-stream")
             yield builder.take()
         finally:
             await response.aclose()
@@ -126,13 +127,12 @@ class _Reader:
             # The last words of a whole answer, which servers cut off: it is whole all the same.
             if self._answer.finish_reason is None or error.kind != "network":
                 raise
-        self._end()
 
     def whole(self, body: bytes) -> None:
         """Read a completion that was not streamed."""
         self._beginning = body[:_BEGINNING]
         self._data(body, None)
-        self._end()
+        self.end(announced=False)
 
     def _events(self, events: Iterable[ServerSentEvent]) -> None:
         for event in events:
@@ -162,10 +162,11 @@ class _Reader:
         ):  # proxies add events of their own, with names
             raise unexpected_body(self._beginning or data, self._secret)
 
-    def _end(self) -> None:
+    def end(self, *, announced: bool) -> None:
+        """Close the answer. `announced` says that the body called itself a stream of events."""
         answer = self._answer
         if answer.empty:
-            raise unexpected_body(b"" if self._done else self._beginning, self._secret)
+            raise unexpected_body(b"" if announced or self._done else self._beginning, self._secret)
         if answer.finish_reason is None and self._compat.supports_finish_reason:
             raise ProviderError(
                 "The answer was cut off: the stream ended without a finish reason", kind="network"

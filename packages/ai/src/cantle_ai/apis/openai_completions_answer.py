@@ -127,6 +127,8 @@ class Answer:
         arguments = function.arguments if function is not None else None
         call = self._find(delta, name)
         if call is None:
+            if not (delta.id or name or arguments):
+                return
             call = _Call(delta.index, delta.id or None, name)
             self._start_unnamed()
             self._calls.append(call)
