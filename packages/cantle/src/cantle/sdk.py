@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cantle.credentials import CredentialFile
-from cantle.errors import ConfigurationFileError, ToolSelectionError, WorkingDirectoryError
+from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.model_selection import choose_level, choose_model, require_key
 from cantle.hub.recorder import Recorder
@@ -32,6 +32,7 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, StreamOptions
 from cantle_ai.models import Models
+from cantle_session.errors import SessionFileError
 from cantle_session.folders import session_folder
 from cantle_session.session import Session
 
@@ -81,7 +82,10 @@ async def create_agent_session(
     runtime = models if models is not None else configured_models(paths, warnings)
     if session is None:
         session = Session.create(folder, sessions_directory(folder, paths, settings))
-    stored = session.context()
+    try:
+        stored = session.context()
+    except SessionFileError as error:
+        raise SessionError(f"The session cannot be read. {error}.") from error
     choice = choose_model(runtime, settings, explicit=model, provider=provider, from_session=stored.model)
     warnings.extend(choice.warnings)
     if api_key is None:

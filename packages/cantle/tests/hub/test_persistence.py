@@ -99,7 +99,7 @@ async def test_a_sessions_model_that_is_gone_is_named_and_replaced(stage: NewSta
     it = await stage(["Hello."], session=session)
     assert it.session.model.key == "scripted/scripted"
     assert it.session.warnings == [
-        "Closed/old-1, the model of the session, does not exist any more; using scripted/scripted."
+        "The model closed/old-1 of the session does not exist any more; using scripted/scripted."
     ]
 
 
@@ -217,6 +217,17 @@ async def test_the_name_and_the_model_cannot_be_saved_either(stage: NewStage, tm
         it.session.set_name("late")
     with pytest.raises(SessionError, match="closed"):
         await it.session.set_thinking_level("high")
+
+
+async def test_a_session_file_that_was_changed_by_others_is_a_clear_error(stage: NewStage) -> None:
+    it = await stage(["Hello."])
+    await it.session.prompt("go")
+    await it.session.close()
+    session = Session.open(it.session.session.file)
+    size = it.session.session.file.stat().st_size
+    it.session.session.file.write_bytes(b"x" * size)
+    with pytest.raises(SessionError, match="The session cannot be read"):
+        await stage([], session=session)
 
 
 # --- a process that dies -------------------------------------------------------------------------

@@ -194,7 +194,7 @@ async def test_models_json_and_the_level_behind_a_name(tmp_path: Path) -> None:
     write(tmp_path / "settings.json", '{"defaultProvider": "mine", "defaultModel": "gone"}')
     async with await create_agent_session(**options) as session:
         assert session.warnings == [
-            "Mine/gone, the model of the settings, does not exist any more; using mine/thinker."
+            "The model mine/gone of the settings does not exist any more; using mine/thinker."
         ]
 
 

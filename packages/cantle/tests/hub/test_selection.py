@@ -182,8 +182,8 @@ def test_stored_models_that_are_gone_or_locked_are_named_in_warnings() -> None:
     choice = choose_model(SHELF, settings, from_session=("alpha", "gone"))
     assert choice.model.key == "beta/big-4"
     assert choice.warnings == (
-        "Alpha/gone, the model of the session, does not exist any more; using beta/big-4.",
-        "There is no key for alpha/big-4, the model of the settings; using beta/big-4.",
+        "The model alpha/gone of the session does not exist any more; using beta/big-4.",
+        "There is no key for the model alpha/big-4 of the settings; using beta/big-4.",
     )
 
 
@@ -193,7 +193,7 @@ def test_no_key_anywhere_names_the_ways() -> None:
         choose_model(shelf, Settings())
     for way in ("OPENAI_API_KEY", "auth.json", "models.json", "--api-key"):
         assert way in str(caught.value)
-    with pytest.raises(ModelSelectionError, match=r"a/m, the model of the session, .* no other provider"):
+    with pytest.raises(ModelSelectionError, match=r"the model a/m of the session, .* no other provider"):
         choose_model(shelf, Settings(), from_session=("a", "m"))
 
 

@@ -80,8 +80,8 @@ def choose_model(
         return ModelChoice(_first_of(models, provider))
     warnings: list[str] = []
     candidates = (
-        ("the session", from_session),
-        ("the settings", (settings.default_provider, settings.default_model)),
+        ("session", from_session),
+        ("settings", (settings.default_provider, settings.default_model)),
     )
     for origin, stored in candidates:
         found = _stored(models, origin, stored, warnings)
@@ -129,9 +129,9 @@ def _stored(
         found = models.find(provider, model_id)
     name = "/".join(part for part in (provider, model_id) if part)
     if found is None:
-        warnings.append(f"{name}, the model of {origin}, does not exist any more")
+        warnings.append(f"the model {name} of the {origin} does not exist any more")
     elif not models.configured(found.provider):
-        warnings.append(f"there is no key for {name}, the model of {origin}")
+        warnings.append(f"there is no key for the model {name} of the {origin}")
     else:
         return found
     return None
