@@ -24,12 +24,15 @@ def dispatch(arguments: Sequence[str]) -> int:
         command = _command(arguments[0]) if arguments else None
         if command is not None:
             return command(list(arguments[1:]))
+        from cantle.cli.arguments import parse_arguments
+
+        options = parse_arguments(arguments)
         from cantle.cli.run import run
 
-        return run(arguments)
+        return run(options)
     except UserError as error:
         sys.stderr.write(f"cantle: {error}\n")
-        return 1
+        return error.exit_code
     except BrokenPipeError:
         return _reader_gone()
 

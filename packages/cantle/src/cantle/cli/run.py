@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cantle.cli.arguments import parse_arguments
 from cantle.cli.inputs import collect_prompts, piped_stdin, text_or_file
 from cantle.errors import UserError
 from cantle.paths import working_directory
@@ -29,9 +28,8 @@ NO_PROMPT: Final = (
 )
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run what the command line asks for. Raises UserError for what the user can mend."""
-    options = parse_arguments(arguments)
+def run(options: argparse.Namespace) -> int:
+    """Run what the options ask for and return the exit code. Raises UserError for what the user can mend."""
     os.environ.update(AI_AGENT="cantle", CANTLE_CODING_AGENT="true")
     if options.offline:
         os.environ["CANTLE_OFFLINE"] = "1"
