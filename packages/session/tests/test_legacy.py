@@ -78,6 +78,7 @@ def test_version_2_is_read_with_its_hook_messages_as_custom_ones(tmp_path):
     assert isinstance(session.context().messages[0], ExtensionMessage)
 
 
+@pytest.mark.parity("sessions.old-versions-on-disk")
 @pytest.mark.parametrize(("lines", "version"), [(V1, 1), (V2, 2)])
 def test_reading_an_old_file_does_not_change_it(tmp_path, lines, version):
     session = opened(tmp_path / "s.jsonl", *lines)
@@ -87,6 +88,7 @@ def test_reading_an_old_file_does_not_change_it(tmp_path, lines, version):
     assert list(tmp_path.iterdir()) == [session.file]
 
 
+@pytest.mark.parity("sessions.old-versions-on-disk")
 @pytest.mark.parametrize(("lines", "version"), [(V1, 1), (V2, 2)])
 def test_the_first_append_writes_a_file_of_version_3_and_keeps_the_old_one(tmp_path, lines, version):
     path = write(tmp_path / "s.jsonl", *lines)
