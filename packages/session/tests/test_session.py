@@ -169,6 +169,19 @@ def test_the_latest_name_counts_and_an_empty_one_takes_it_away(tmp_path):
     assert session.name is None
 
 
+def test_what_a_model_sees_of_an_entry_can_be_changed(tmp_path):
+    session = make(tmp_path)
+    first = session.append_message(UserMessage("first"))
+    second = session.append_message(UserMessage("second"))
+    session.append_context_edit(first.id)
+    session.append_context_edit(second.id, {"content": "changed"})
+    for each in (session, Session.open(session.file)):
+        assert texts(each) == ["changed"]
+        assert [entry.to_json() for entry in each.entries()[:2]] == [first.to_json(), second.to_json()]
+    with pytest.raises(KeyError):
+        session.append_context_edit("nowhere")
+
+
 @pytest.mark.parametrize("append", ["message", "custom"])
 def test_what_json_has_no_form_for_is_refused_and_changes_nothing(tmp_path, append):
     session = make(tmp_path)

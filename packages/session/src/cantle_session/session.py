@@ -232,7 +232,12 @@ class Session:
             return self._add(SessionInfoEntry(**place, name=" ".join(name.split())))
 
     def append_context_edit(self, target_id: str, replacement: JsonObject | None = None) -> ContextEditEntry:
-        """From here on a model sees an earlier entry's message not at all, or with the `content` of `replacement`."""
+        """From here on a model sees an earlier entry's message not at all, or with the `content` of `replacement`.
+
+        Raises KeyError when there is no such entry.
+        """
+        if target_id not in self._tree:
+            raise KeyError(target_id)
         with self._turn() as place:
             return self._add(ContextEditEntry(**place, target_id=target_id, replacement=replacement))
 
