@@ -12,6 +12,8 @@ from cantle_ai.stream import AssistantMessageStream
 from cantle_ai.testing.checker import check_events, checked
 from packages.ai.tests.stream.sources import Batches, HandSource, forever, settle, stream_of
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
 
 async def read(stream: AssistantMessageStream) -> list[AssistantMessageEvent]:
     return [event async for event in stream]
