@@ -245,6 +245,7 @@ def test_a14_encrypted_reasoning_goes_back():
 # --- quirks, one by one
 
 
+@pytest.mark.parity("completions.no-guessing")
 def test_compat_supports_store():
     assert "store" not in body()
     assert body(compat={"supportsStore": True})["store"] is False
@@ -259,16 +260,19 @@ def test_b01_compat_supports_developer_role():
     assert role(reasoning=False, compat={"supportsDeveloperRole": True}) == "system"
 
 
+@pytest.mark.parity("completions.usage-in-streaming")
 def test_compat_supports_usage_in_streaming():
     assert "stream_options" not in body(compat={"supportsUsageInStreaming": False})
 
 
+@pytest.mark.parity("completions.max-tokens-field")
 def test_b10_compat_max_tokens_field():
     sent = body(compat={"maxTokensField": "max_tokens"})
     assert sent["max_tokens"] == 16384
     assert "max_completion_tokens" not in sent
 
 
+@pytest.mark.parity("completions.tool-result-quirks")
 def test_compat_requires_tool_result_name():
     sent = messages(user(), READING, result(TextContent("x")), compat={"requiresToolResultName": True})
     assert sent[2] == {"role": "tool", "tool_call_id": "c", "content": "x", "name": "read"}
@@ -283,10 +287,12 @@ def test_compat_requires_assistant_after_tool_result():
     assert seeing == ["user", "assistant", "tool", "assistant", "user", "user"]
 
 
+@pytest.mark.parity("completions.assistant-quirks")
 def test_compat_requires_non_null_assistant_content():
     assert messages(user(), READING, compat={"requiresNonNullAssistantContent": True})[1]["content"] == ""
 
 
+@pytest.mark.parity("completions.empty-tools")
 def test_b02_compat_requires_tools_with_tool_history():
     history = Context("", [user(), READING, result(TextContent("x"))])
     assert "tools" not in body(history)
@@ -308,6 +314,7 @@ def test_compat_requires_reasoning_content_on_assistant_messages():
     assert "reasoning_content" not in messages(user(), READING, compat=compat)[1]
 
 
+@pytest.mark.parity("completions.routing")
 def test_compat_routing_priority_and_tool_stream():
     compat = {
         "openRouterRouting": {"only": ["x"]},
@@ -441,6 +448,7 @@ def test_b08_image_data_does_not_count_as_text():
 # --- sampling
 
 
+@pytest.mark.parity("completions.sampling")
 def test_sampling_is_merged_in_order_and_cannot_touch_what_is_ours():
     sent = body(
         options=StreamOptions(thinking="high", sampling={"c": 3, "messages": [], "stream": False}),
@@ -473,6 +481,7 @@ def test_compat_prompt_cache_key_mode():
     assert "prompt_cache_key" not in session("enabled", session_id=None)
 
 
+@pytest.mark.parity("completions.long-retention")
 def test_compat_supports_long_cache_retention():
     assert session("enabled", "long", long=True)["prompt_cache_retention"] == "24h"
     assert "prompt_cache_retention" not in session("enabled", "short", long=True)
@@ -495,6 +504,7 @@ def test_b19_a_long_session_id_is_bounded_by_hash():
         ("openrouter", {"x-session-id"}),
     ],
 )
+@pytest.mark.parity("completions.session-headers")
 async def test_b20_compat_send_session_affinity_headers(form, names):
     options = StreamOptions(session_id="z" * 70)
     compat = {"sendSessionAffinityHeaders": True, "sessionAffinityFormat": form}
@@ -506,6 +516,7 @@ async def test_b20_compat_send_session_affinity_headers(form, names):
     assert not every & quiet.keys()
 
 
+@pytest.mark.parity("completions.cache-marks")
 def test_compat_cache_control_format():
     context = Context(
         "Be brief.", [user("1"), answer(TextContent("2"), stop="stop"), user("3")], [READ, READ]

@@ -371,6 +371,7 @@ async def test_ends_that_are_failures_keep_what_came(raw, kind):
 
 
 @pytest.mark.parametrize("with_call", [False, True])
+@pytest.mark.parity("completions.finish-reason")
 async def test_supports_finish_reason_false_infers_the_end(with_call):
     chunks = [delta(content="x")]
     if with_call:

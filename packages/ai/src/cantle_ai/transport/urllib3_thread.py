@@ -5,7 +5,7 @@ event loop, which takes all of it at its next turn; when more than 256 KB wait, 
 the peer stops sending. Giving a request up shuts its socket, whatever the thread is doing with it. Threads are
 daemons: one that sits in a name lookup does not keep the program from ending.
 
-`docs/decisions/0004` says why, with the measurement.
+`docs/decisions/0004-http-in-a-thread.md` says why, with the measurement.
 """
 
 from __future__ import annotations
