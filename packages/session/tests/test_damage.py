@@ -216,6 +216,25 @@ def test_unknown_types_and_fields_stay_on_disk_byte_for_byte(tmp_path):
     assert path.read_bytes().split(b"\n")[1:3] == lines
 
 
+@pytest.mark.parametrize("depth", [100, *range(850, 1010, 10), 100_000])
+def test_json_nested_more_or_less_too_deeply_costs_only_its_line(tmp_path, depth):
+    deep = b'{"type":"custom","id":"0a0b0c0d","parentId":"00000000","timestamp":"t","customType":"c","data":%b%b}'
+    one, two = chain(said(user("1")), said(user("2")))
+    session = opened(tmp_path / "s.jsonl", HEADER, one, deep % (b"[" * depth, b"]" * depth), two)
+    assert len(session.entries()) in {2, 3}
+    assert texts(session) == ["1", "2"]
+    go_on(session)
+
+
+def test_a_line_that_is_overwritten_in_place_is_left_out_and_named(tmp_path):
+    session = opened(tmp_path / "s.jsonl", HEADER, *chain(said(user("1")), said(user("2"))))
+    content = session.file.read_bytes()
+    session.file.write_bytes(content.replace(b'"content":"1"', b"xxxxxxxxxxxxx"))
+    assert texts(session) == ["2"]
+    assert lines_with_warnings(session) == [2]
+    assert [entry.id for entry in session.entries()] == ["00000000", "00000001"]
+
+
 @pytest.mark.timeout(30)
 def test_a_huge_line_is_read(tmp_path):
     text = "x" * 30_000_000

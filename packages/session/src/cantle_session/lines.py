@@ -22,7 +22,7 @@ class Link(Struct, gc=False, rename="camel"):
     """What the tree needs of a line."""
 
     type: str = ""
-    id: str | None = None
+    id: str = ""
     parent_id: str | None = None
 
 
@@ -37,21 +37,23 @@ def link_of(line: bytes) -> Link | None:
     try:
         link = _decode_link(line)
     except msgspec.MsgspecError:
-        try:
-            raw = decode_object(line)
-        except ValueError:
-            return None
-        kind, entry_id, parent_id = raw.get("type"), raw.get("id"), raw.get("parentId")
-        if (
-            not isinstance(kind, str)
-            or not isinstance(entry_id, str)
-            or not isinstance(parent_id, str | None)
-        ):
-            return None
-        return Link(kind, entry_id, parent_id)
+        return _slow_link(line)
     except RecursionError:
         return None
     return link if link.type and link.id else None
+
+
+def _slow_link(line: bytes) -> Link | None:
+    """For what `msgspec` refuses and others write: see :mod:`cantle_ai.codec`."""
+    try:
+        raw = decode_object(line)
+    except ValueError:
+        return None
+    match raw:
+        case {"type": str(kind), "id": str(entry_id)} if kind and entry_id:
+            parent_id = raw.get("parentId")
+            return Link(kind, entry_id, parent_id) if isinstance(parent_id, str | None) else None
+    return None
 
 
 def sound_part(line: bytes) -> bytes | None:

@@ -32,10 +32,19 @@ from cantle_session.entries import (
     SessionHeader,
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
+    UnknownEntry,
 )
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory, session_file_name
-from cantle_session.lines import decode_entry, decode_header, encode_entry, encode_header, link_of, sound_part
+from cantle_session.lines import (
+    Link,
+    decode_entry,
+    decode_header,
+    encode_entry,
+    encode_header,
+    link_of,
+    sound_part,
+)
 from cantle_session.projection import PathView, SessionContext, project
 from cantle_session.stamps import check_session_id, iso_time, new_entry_id, new_session_id
 from cantle_session.storage.jsonl import JsonlStorage
@@ -81,6 +90,7 @@ class Session:
         self._tree = Tree()
         self._numbers = array("Q")
         self._leaf = ROOT
+        self._named = ROOT
         self._waiting: list[bytes] | None = None
         self._clock: Callable[[], int] = now_ms
         self._crowded = False
@@ -174,12 +184,8 @@ class Session:
     @property
     def name(self) -> str | None:
         """The name it was given last, on whichever branch."""
-        kinds = self._tree.kinds
-        for position in range(len(kinds) - 1, -1, -1):
-            if kinds[position] == "session_info":
-                entry = self._entry(position)
-                return entry.name or None if isinstance(entry, SessionInfoEntry) else None
-        return None
+        entry = None if self._named == ROOT else self._entry(self._named)
+        return entry.name or None if isinstance(entry, SessionInfoEntry) else None
 
     def entry(self, entry_id: str) -> Entry:
         """Raises KeyError when there is none."""
@@ -284,32 +290,40 @@ class Session:
         else:
             number = len(waiting)
             waiting.append(line)
-        self._leaf = self._tree.add(entry.id, entry.parent_id, entry.type)
-        self._numbers.append(number)
+        self._leaf = self._put(Link(entry.type, entry.id, entry.parent_id), number)
         return entry
 
     def _take_in(self, lines: Iterator[tuple[int, bytes]]) -> bool:
         """Give each line its place in the tree. Whether there was an entry among them."""
-        tree, numbers = self._tree, self._numbers
-        before = len(tree)
+        before = len(self._tree)
         for number, line in lines:
-            link = link_of(line)
+            link = link_of(line) or self._rescued(number, line)
             if link is None:
-                part = sound_part(line)
-                link = None if part is None else link_of(part)
-                what = "is not a session entry" if link is None else "is spoilt in front of its last entry"
-                self._warn(f"{what}; it was left as it was", number)
-            elif link.type == "session":
+                continue
+            if link.type == "session":
                 self._warn("is a second header; it was left as it was", number)
-                link = None
-            if link is not None and link.id is not None:
-                if link.id in tree:
-                    self._warn(f"has the id of an earlier entry, {link.id!r}", number)
-                tree.add(link.id, link.parent_id, link.type)
-                numbers.append(number)
-        for position, problem in tree.settle():
-            self._warn(f"{problem}, so it begins a branch", numbers[position])
-        return len(tree) > before
+                continue
+            if link.id in self._tree:
+                self._warn(f"has the id of an earlier entry, {link.id!r}", number)
+            self._put(link, number)
+        for position, problem in self._tree.settle():
+            self._warn(f"{problem}, so it begins a branch", self._numbers[position])
+        return len(self._tree) > before
+
+    def _rescued(self, number: int, line: bytes) -> Link | None:
+        """The place of what is still sound of a spoilt line."""
+        part = sound_part(line)
+        what = "is not a session entry" if part is None else "is spoilt in front of its last entry"
+        self._warn(f"{what}; it was left as it was", number)
+        return None if part is None else link_of(part)
+
+    def _put(self, link: Link, number: int) -> int:
+        """Add the entry of the line `number` to the tree; gives its position."""
+        position = self._tree.add(link.id, link.parent_id, link.type)
+        self._numbers.append(number)
+        if link.type == "session_info":
+            self._named = position
+        return position
 
     def _entry(self, position: int) -> Entry:
         (entry,) = self._load([position])
@@ -319,21 +333,24 @@ class Session:
         numbers = [self._numbers[position] for position in positions]
         waiting = self._waiting
         lines = self._storage.read(numbers) if waiting is None else (waiting[number] for number in numbers)
-        for number, line in zip(numbers, lines, strict=True):
+        for position, line in zip(positions, lines, strict=True):
             try:
                 yield decode_entry(line)
             except ValueError:
-                text = f"line {number + 1} is not what it was; another program has changed the file"
-                raise SessionFileError(self._file or Path(), text) from None
+                self._warn("can no longer be read; its entry is left out", self._numbers[position])
+                yield UnknownEntry({"type": self._tree.kinds[position], "id": self._tree.ids[position]})
 
     def _warn(self, text: str, number: int | None = None) -> None:
-        if len(self.warnings) < _MOST_WARNINGS:
-            self.warnings.append(SessionWarning(text, None if number is None else number + 1))
-        elif len(self.warnings) == _MOST_WARNINGS:
-            self.warnings.append(SessionWarning("there are more warnings than are shown here"))
+        warning = SessionWarning(text, None if number is None else number + 1)
+        if len(self.warnings) == _MOST_WARNINGS:
+            warning = SessionWarning("there are more warnings than are shown here")
+        if len(self.warnings) <= _MOST_WARNINGS and warning not in self.warnings:
+            self.warnings.append(warning)
 
 
 class _Place(TypedDict):
+    """What every entry has, for the next one."""
+
     id: str
     parent_id: str | None
     timestamp: str
