@@ -19,6 +19,12 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         base_url="https://api.openai.com/v1",
         api="openai-completions",
         key_variables=("OPENAI_API_KEY",),
+        compat={
+            "supportsStore": True,
+            "supportsDeveloperRole": True,
+            "promptCacheKeyMode": "enabled",
+            "supportsLongCacheRetention": True,
+        },
     ),
 )
 """The providers that are known without configuration. Their models are in :mod:`cantle_ai.catalog`."""
