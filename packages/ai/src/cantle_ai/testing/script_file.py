@@ -76,7 +76,7 @@ def read_script(path: Path | str) -> ScriptFile:
         return msgspec.json.decode(data, type=ScriptFile)
     except msgspec.ValidationError as error:
         raise ConfigurationError(path, f"this is no script: {_sentence(error)}. {_FORMAT}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(path, f"this is not JSON: {_place(data, str(error))}") from error
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
@@ -41,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     except OSError as error:
-        sys.stderr.write(f"port {options.port} cannot be used: {error.strerror}; --port 0 takes a free one\n")
+        reason = os.strerror(error.errno or 0)
+        sys.stderr.write(f"port {options.port} cannot be used ({reason}): --port 0 takes a free one\n")
         return 2
     for number in (signal.SIGTERM, signal.SIGINT):
         # A handler that waited for the thread could wait for itself.
