@@ -43,7 +43,7 @@ def parse_jsonc(data: bytes) -> Json:
     try:
         value: Json = json.loads(text)
     except json.JSONDecodeError as error:
-        raise JsoncError(error.msg[:1].lower() + error.msg[1:], error.lineno, error.colno) from None
+        raise JsoncError(_reason(error.msg), error.lineno, error.colno) from None
     except RecursionError:
         raise JsoncError("nested too deeply", 1, 1) from None
     except ValueError as error:  # an integer of more digits than Python converts
@@ -59,6 +59,10 @@ def _text(data: bytes) -> str:
         column = len(before.rpartition(b"\n")[2].decode("utf-8")) + 1
         reason = f"the byte 0x{data[error.start]:02x} is not UTF-8"
         raise JsoncError(reason, before.count(b"\n") + 1, column) from None
+
+
+def _reason(text: str) -> str:
+    return text[:1].lower() + text[1:].removesuffix(" at")
 
 
 def _blank(found: re.Match[str]) -> str:

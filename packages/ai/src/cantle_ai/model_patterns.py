@@ -206,7 +206,7 @@ def _unknown_model(pattern: str, pool: Sequence[Model]) -> str:
     close = difflib.get_close_matches(text.casefold(), [model.id.casefold() for model in pool], 3)
     hint = f" Close to it: {', '.join(close)}." if close else ""
     _, colon, suffix = pattern.rpartition(":")
-    if colon and level is None:
+    if colon and level is None and suffix.lower() not in THINKING_LEVELS:
         hint += f' "{suffix}" is not a thinking level ({", ".join(THINKING_LEVELS)}).'
     return f'No model matches "{pattern}".{hint} List them with --list-models, or add it to models.json'
 

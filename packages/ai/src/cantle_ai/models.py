@@ -23,7 +23,7 @@ from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import AssistantMessage, ThinkingLevel
-from cantle_ai.model import Model, Provider, StreamOptions
+from cantle_ai.model import THINKING_LEVELS, Model, Provider, StreamOptions
 from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
 from cantle_ai.stream import AssistantMessageStream, StreamFunction
 
@@ -138,7 +138,7 @@ class Models:
         registered = self._streams.get(model.provider)
         if registered is not None:
             return registered(model, context, options)
-        level = model.clamp(options.thinking)
+        level = model.clamp(options.thinking) if options.thinking in THINKING_LEVELS else None
         builder = AnswerBuilder(
             api=model.api, provider=model.provider, model=model.id, price=model.price, thinking_level=level
         )
@@ -183,6 +183,11 @@ class Models:
         builder: AnswerBuilder,
         signal: AbortSignal,
     ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
+        if options.thinking not in THINKING_LEVELS:
+            levels = ", ".join(THINKING_LEVELS)
+            raise ConfigurationError(
+                None, f'"{options.thinking}" is not a thinking level; use one of {levels}'
+            )
         provider = self._provider_of(model)
         api = self._api(model)
         key = await self.api_key(model, options)
@@ -325,9 +330,9 @@ def _changed_provider(provider: Provider, entry: ProviderEntry) -> Provider:
     )
 
 
-def _with_sampling(model: Model, options: StreamOptions, level: ThinkingLevel) -> StreamOptions:
+def _with_sampling(model: Model, options: StreamOptions, level: ThinkingLevel | None) -> StreamOptions:
     """Options with the model's fields for this thinking level under their own."""
-    extra = model.sampling_by_level.get(level)
+    extra = None if level is None else model.sampling_by_level.get(level)
     if not extra:
         return options
     return msgspec.structs.replace(options, sampling={**extra, **options.sampling})

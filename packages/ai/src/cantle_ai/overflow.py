@@ -40,7 +40,7 @@ def _refused(message: AssistantMessage) -> bool:
         return False
     if _TOO_LONG.search(text):
         return True
-    bare = facts.get("status") in (400, 413) and _NO_BODY.search(text) is not None
+    bare = facts.get("status") in (400, 413) and _NO_BODY.fullmatch(text) is not None
     return bare and message.provider in _SILENT_PROVIDERS
 
 
@@ -60,9 +60,12 @@ _CODES = frozenset(
 _SILENT_PROVIDERS = frozenset({"cerebras"})
 """Providers that refuse too long a request with a status and no body."""
 
-_NO_BODY = re.compile(r"no (?:response )?body|empty body", re.IGNORECASE)
+_NO_BODY = re.compile(r"4\d\d(?: status code)? (?:\(no body\)|[A-Z][A-Za-z' -]*)")
+"""All that is left to say without a body: the status and its standard phrase."""
 
-_NOT_LENGTH = re.compile(r"rate.?limit|too many requests|per (?:minute|day|hour)|throttl", re.IGNORECASE)
+_NOT_LENGTH = re.compile(
+    r"rate.?limit|too many requests|per (?:minute|day|hour)|throttl|resource.?exhausted", re.IGNORECASE
+)
 """Limits of tokens over time use much the same words."""
 
 _TOO_LONG = re.compile(

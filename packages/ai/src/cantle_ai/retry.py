@@ -39,12 +39,12 @@ def retryable(message: AssistantMessage) -> bool:
     code = _word(details.get("code"))
     if code in _FINAL_CODES or _FINAL_TEXT.search(text):
         return False
-    if code in _PASSING_CODES:
+    if code in _LIMIT_CODES:
         return True
     status = details.get("status")
-    if isinstance(status, int) and not isinstance(status, bool) and status >= 400:
+    if isinstance(status, int) and status >= 400:
         return status in _PASSING_STATUSES or (status >= 500 and status not in _FINAL_STATUSES)
-    if details.get("kind") in ("network", "timeout"):
+    if code in _FAULT_CODES or details.get("kind") in ("network", "timeout"):
         return True
     return _PASSING_TEXT.search(text) is not None
 
@@ -80,44 +80,41 @@ _FINAL_CODES = frozenset(
         "billing_not_active",
         "insufficient_balance",
         "insufficient_funds",
+        "insufficient_credits",
         "credit_balance_too_low",
-        "account_deactivated",
         "usage_limit_reached",
+        "account_deactivated",
         "invalid_api_key",
-        "authentication_error",
-        "permission_error",
-        "permission_denied",
-        "unauthenticated",
         "model_not_found",
-        "not_found_error",
-        "invalid_request_error",
-        "invalid_argument",
-        "unsupported_parameter",
-        "unsupported_value",
-        "content_policy_violation",
         "content_filter",
-        "context_length_exceeded",
+        "content_policy_violation",
     }
 )
-_PASSING_CODES = frozenset(
+"""Whatever the status: OpenAI reports an exhausted quota as 429."""
+_LIMIT_CODES = frozenset(
     {
         "rate_limit_exceeded",
         "rate_limit_error",
         "too_many_requests",
-        "server_error",
+        "resource_exhausted",
         "server_busy",
         "server_overloaded",
+        "engine_overloaded",
         "overloaded",
         "overloaded_error",
-        "engine_overloaded",
         "slow_down",
+    }
+)
+"""Whatever the status: some report a full server as 400."""
+_FAULT_CODES = frozenset(
+    {
+        "server_error",
         "api_error",
         "internal",
         "internal_error",
         "internal_server_error",
-        "service_unavailable",
         "unavailable",
-        "resource_exhausted",
+        "service_unavailable",
         "deadline_exceeded",
         "timeout",
         "timeout_error",
@@ -125,6 +122,7 @@ _PASSING_CODES = frozenset(
         "bad_gateway",
     }
 )
+"""Where there is no status, as inside a stream."""
 _PASSING_STATUSES = frozenset({408, 409, 425, 429})
 """Below 500. 409 is how OpenAI reports a lock that was not got in time."""
 _FINAL_STATUSES = frozenset({501, 505, 510, 511})

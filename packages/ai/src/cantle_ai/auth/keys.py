@@ -64,16 +64,8 @@ async def resolve_value(
 
 async def _command_output(command: str, environ: Mapping[str, str], name: str, timeout: float) -> str:
     import asyncio
-    import subprocess
 
-    process = await asyncio.create_subprocess_shell(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=dict(environ),
-        start_new_session=True,
-    )
+    process = await _started(command, environ)
     try:
         async with asyncio.timeout(timeout):
             output = await _first_bytes(process)
@@ -86,6 +78,28 @@ async def _command_output(command: str, environ: Mapping[str, str], name: str, t
     if problem is not None:
         raise ConfigurationError(None, f"The command for {name} {problem}. Run it in a shell to see why")
     return output.decode("utf-8").strip()
+
+
+async def _started(command: str, environ: Mapping[str, str]) -> Process:
+    """Start it. Cancelled meanwhile, it is stopped: asyncio itself would stop the shell and leave its children."""
+    import asyncio
+    import subprocess
+
+    starting = asyncio.create_task(
+        asyncio.create_subprocess_shell(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=dict(environ),
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _end(await starting)
+        raise
 
 
 async def _first_bytes(process: Process) -> bytes:
@@ -124,3 +138,5 @@ async def _end(process: Process) -> None:
     except (ProcessLookupError, PermissionError):
         pass
     await process.wait()
+    # A child in a group of its own may hold the pipe open for ever; only the transport can let go of it.
+    process._transport.close()  # type: ignore[attr-defined]
