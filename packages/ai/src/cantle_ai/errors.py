@@ -11,10 +11,12 @@ reaches a reader as an exception. Cancellation is not an error: :class:`cantle_a
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cantle_ai.codec import JsonObject
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["CantleAIError", "ConfigurationError", "ErrorKind", "ProviderError"]
 
