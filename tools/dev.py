@@ -161,6 +161,10 @@ def main(arguments: Sequence[str]) -> int:
         planned = commands(arguments)
         uv = find_uv()
         env = environment()
+        if arguments[0] == "test":
+            env["PYTHONWARNDEFAULTENCODING"] = (
+                "1"  # our modules name their encodings; a warning fails the test
+            )
         codes = [_run([uv, "run", "--frozen", *command], env) for command in planned]
     except Unable as problem:
         say(str(problem))

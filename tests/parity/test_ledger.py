@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.parity.ledger import Row, rows
-from tests.support.collection import collect_all
+from tests.support.collection import collect_all, parity_marks
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,11 @@ def ledger() -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def collected() -> dict[str, list[str]]:
+def collected(request: pytest.FixtureRequest) -> dict[str, list[str]]:
+    config = request.config
+    whole = not (config.option.keyword or config.option.markexpr or config.option.deselect)
+    if whole and config.args == config.getini("testpaths"):
+        return parity_marks(request.session.items)
     return collect_all()
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,17 +15,21 @@ from tests.support.paths import ROOT
 _OUTPUT = "CANTLE_COLLECTED_TESTS"
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Write test function -> ids of its parity marks (loaded with `-p tests.support.collection`)."""
+def parity_marks(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
+    """Test function, as a node id without parameters -> ids of its parity marks."""
     found: dict[str, set[str]] = {}
-    for item in session.items:
+    for item in items:
         marks = found.setdefault(item.nodeid.partition("[")[0], set())
         marks |= {mark.args[0] for mark in item.iter_markers("parity")}
+    return {name: sorted(marks) for name, marks in found.items()}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Write what was collected to the file that the asking process waits for."""
     target = os.environ.get(_OUTPUT)
     if target:
-        listed = {name: sorted(marks) for name, marks in found.items()}
-        Path(target).write_text(json.dumps(listed), encoding="utf-8")
+        Path(target).write_text(json.dumps(parity_marks(session.items)), encoding="utf-8")
 
 
 def collect_all() -> dict[str, list[str]]:

@@ -12,7 +12,6 @@ from tests.support.paths import ROOT, own_files
 _MACHINE_PATHS = [
     "/wo" + r"rk/(main|sha" + r"red|\.lib)",
     "/ro" + "ot/",
-    r"/home/(?!(user|me)\b)\w+/",
     "/opt/" + "(pypi|wheels)",
 ]
 _SURROUNDINGS = ["work" + "place", r"\.\./sh" + "ared/", r"\bissues " + r"show\b"]
