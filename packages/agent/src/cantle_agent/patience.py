@@ -38,6 +38,7 @@ async def patiently(value: _T | Awaitable[_T], signal: AbortSignal, grace: float
     try:
         ended = await _ended(task, signal, grace)
     except asyncio.CancelledError:
+        task.cancel()
         _abandon(task)
         raise
     if not ended:
@@ -62,6 +63,7 @@ async def see_through(task: asyncio.Task[_T], controller: AbortController, limit
         try:
             await asyncio.wait([task], timeout=limit)
         finally:
+            task.cancel()
             _abandon(task)
         if not task.done():
             await asyncio.wait([task], timeout=limit)
@@ -116,8 +118,6 @@ _left_behind: set[asyncio.Future[Any]] = set()
 
 
 def _abandon(task: asyncio.Future[Any]) -> None:
-    if not task.done():
-        task.cancel()
     _left_behind.add(task)
     task.add_done_callback(_forget)
 
