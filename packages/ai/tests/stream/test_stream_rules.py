@@ -477,3 +477,17 @@ async def test_a_checked_stream_that_is_dropped_gives_its_answer_up():
     for _ in range(20):
         await asyncio.sleep(0)
     assert not controller.signal._callbacks
+
+
+@pytest.mark.usefixtures("nothing_left")
+async def test_a_checked_reader_may_leave_before_the_end():
+    scripted = ScriptedModel([{"content": "hello", "stall": True}])
+    stream = checked(scripted.stream(scripted.model, CONTEXT, StreamOptions()))
+    reader = aiter(stream)
+    for _ in range(3):
+        await anext(reader)
+    reading = asyncio.create_task(anext(reader, None))
+    await asyncio.sleep(0)
+    await reader.aclose()
+    await stream.aclose()
+    assert await reading is None

@@ -286,10 +286,11 @@ def check_events(events: Iterable[AssistantMessageEvent]) -> AssistantMessage:
 class CheckedReader(StreamReader):
     """A reader that checks what it passes on."""
 
-    __slots__ = ("_checker",)
+    __slots__ = ("_checker", "_left")
 
     def __init__(self, stream: AssistantMessageStream, answer: _Answer) -> None:
         self._checker = RuleChecker(late=answer.batch_number > 0 or answer.final is not None)
+        self._left = False
         super().__init__(stream, answer)
 
     async def __anext__(self) -> AssistantMessageEvent:
@@ -297,11 +298,15 @@ class CheckedReader(StreamReader):
         try:
             event = await super().__anext__()
         except StopAsyncIteration:
-            if reading:
+            if reading and not self._left:
                 self._checker.finish()
             raise
         self._checker.check(event)
         return event
+
+    async def aclose(self) -> None:
+        self._left = True
+        await super().aclose()
 
 
 class CheckedStream(AssistantMessageStream):

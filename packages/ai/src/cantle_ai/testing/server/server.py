@@ -19,60 +19,29 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self, TypeAlias, cast
 
-from msgspec import Struct
-
-from cantle_ai.codec import JsonObject, decode_json, encode_json
+from cantle_ai.codec import JsonObject, encode_json
 from cantle_ai.testing.playback import seeded
 from cantle_ai.testing.response import Chunk, Failure, HttpAnswer, Response, check_chunk, response_of
-from cantle_ai.testing.script import LastMessage, Script
+from cantle_ai.testing.script import Script
 from cantle_ai.testing.scripted import Answer
 from cantle_ai.testing.server.body import Body
 from cantle_ai.testing.server.chat_playback import ChatPlayback, error_body
 from cantle_ai.testing.server.exchange import Call, Sender, read_call
 from cantle_ai.testing.server.prefix import PrefixRule
+from cantle_ai.testing.server.received import Received, last_message
 from cantle_ai.testing.server.refusal import Refusal
 from cantle_ai.testing.server.strict_request import Strictness, check_request
 
-__all__ = ["Received", "RequestFunction", "StrictServer"]
+__all__ = ["RequestFunction", "StrictServer"]
 
 RequestFunction: TypeAlias = Callable[[JsonObject], Answer]
 """Makes the response to one request from its body. Runs in the server's thread."""
 
 _JSON = "application/json"
-
-
-class Received(Struct):
-    """A request that asked for an answer. `rule` and `text` say what is wrong with it, if anything."""
-
-    number: int
-    call: Call
-    rule: str | None = None
-    text: str | None = None
-
-    @property
-    def body(self) -> bytes:
-        return self.call.body
-
-    @property
-    def json(self) -> JsonObject:
-        """The body's value. Raises ValueError when it is not JSON."""
-        return cast("JsonObject", decode_json(self.call.body))
-
-    def to_json(self) -> JsonObject:
-        """As the control path shows it; without the key."""
-        headers: JsonObject = {k: v for k, v in self.call.headers.items() if k != "authorization"}
-        return {
-            "number": self.number,
-            "path": self.call.path,
-            "headers": headers,
-            "body": self.call.body.decode("utf-8", "replace"),
-            "rule": self.rule,
-            "text": self.text,
-        }
 
 
 class StrictServer:
@@ -358,28 +327,6 @@ class StrictServer:
 
 class _HungUp(Exception):
     """The connection is over."""
-
-
-def last_message(values: JsonObject) -> LastMessage | None:
-    """What a `when` looks at, of a request body."""
-    messages = cast("list[JsonObject]", values["messages"])
-    message = messages[-1]
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        content = "\n".join(part for part in parts if isinstance(part, str))
-    text = content if isinstance(content, str) else ""
-    if message.get("role") != "tool":
-        return LastMessage(role=str(message.get("role")), text=text)
-    return LastMessage(role="toolResult", text=text, tool=_tool_name(messages, message.get("tool_call_id")))
-
-
-def _tool_name(messages: list[JsonObject], call_id: object) -> str | None:
-    for message in reversed(messages):
-        for call in cast("list[JsonObject]", message.get("tool_calls", [])):
-            if call.get("id") == call_id:
-                return str(cast("Mapping[str, object]", call["function"])["name"])
-    return None
 
 
 async def _odd(answer: HttpAnswer, reader: asyncio.StreamReader, sender: Sender) -> None:
