@@ -201,6 +201,22 @@ async def test_a_given_key_needs_no_store() -> None:
     assert api.keys == ["k"]
 
 
+async def test_blanks_around_a_key_are_not_sent() -> None:
+    models, api = setup(environ={"P_KEY": " k\n"})
+    await models.complete(MODEL, HELLO)
+    await models.complete(MODEL, HELLO, StreamOptions(api_key="g\r\n"))
+    assert api.keys == ["k", "g"]
+    models, _ = setup(environ={"P_KEY": "\n"})
+    assert "No API key" in await failed(models)
+
+
+async def test_a_configured_authorization_stands_against_auth_header() -> None:
+    provider = msgspec.structs.replace(PROVIDER, headers={"authorization": "Basic b"}, auth_header=True)
+    models, api = setup(provider=provider, environ={"P_KEY": "k"})
+    await models.complete(MODEL, HELLO)
+    assert api.headers == [{"authorization": "Basic b"}]
+
+
 async def test_stored_keys_are_resolved_like_configured_ones() -> None:
     models, api = setup(credentials=Stored(p="${A}!"), environ={"A": "secret"})
     await models.complete(MODEL, HELLO)

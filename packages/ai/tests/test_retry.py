@@ -10,10 +10,15 @@ from cantle_ai.retry import RetryPolicy, delay_ms, retryable
 from cantle_ai.usage import Usage
 
 
-def failure(text: str = "", *, stop_reason: StopReason = "error", **details: Json) -> AssistantMessage:
-    extra: JsonObject | None = {"errorDetails": details} if details else None
+def failure(text: str = "", **details: Json) -> AssistantMessage:
     return AssistantMessage(
-        [], "api", "provider", "model", stop_reason=stop_reason, error_message=text, extra=extra
+        [],
+        "api",
+        "provider",
+        "model",
+        stop_reason="error",
+        error_message=text,
+        extra={"errorDetails": details} if details else None,
     )
 
 
@@ -97,7 +102,10 @@ def test_quota_and_client_errors_are_final(text: str, details: JsonObject) -> No
 
 @pytest.mark.parametrize("stop_reason", ["stop", "length", "toolUse", "aborted", "deferred"])
 def test_only_errors_are_tried_again(stop_reason: StopReason) -> None:
-    assert not retryable(failure("Overloaded", stop_reason=stop_reason, status=529))
+    message = failure("Overloaded", status=529)
+    assert retryable(message)
+    message.stop_reason = stop_reason
+    assert not retryable(message)
 
 
 @pytest.mark.parametrize("details", [None, "x", [], {"status": "503"}, {"code": 5, "kind": []}])

@@ -163,7 +163,7 @@ class Models:
         """
         provider = self._provider_of(model)
         given = options.api_key if options is not None else None
-        key = given or await self._key(provider)
+        key = (given or await self._key(provider) or "").strip() or None
         if key is None and not provider.key_optional and not _carries_auth(provider, model):
             raise ConfigurationError(None, _no_key(provider))
         return key
@@ -192,8 +192,8 @@ class Models:
         api = self._api(model)
         key = await self.api_key(model, options)
         headers = await self._headers(provider, model)
-        if provider.auth_header and key is not None:
-            headers.setdefault("Authorization", f"Bearer {key}")
+        if provider.auth_header and key is not None and "authorization" not in map(str.lower, headers):
+            headers["Authorization"] = f"Bearer {key}"
         if provider.compat:
             model = msgspec.structs.replace(model, compat={**provider.compat, **model.compat})
         source = api(model, context, options, transport=self._port(), api_key=key, headers=headers)
