@@ -1,4 +1,5 @@
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,3 +15,11 @@ async def tools(tmp_path: Path) -> AsyncIterator[Tools]:
     tools = Tools(folder, temp_dir=tmp_path / "temp")
     yield tools
     await tools.environment.close()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)

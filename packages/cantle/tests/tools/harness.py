@@ -1,7 +1,11 @@
 """Tools as an agent calls them, without an agent."""
 
 import asyncio
+import os
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from cantle.tools.builtin import BUILTIN_TOOLS
 from cantle.tools.environment import ToolEnvironment
@@ -96,3 +100,36 @@ def detail(result: ToolResult, *names: str) -> Json:
         assert isinstance(value, dict)
         value = value[name]
     return value
+
+
+def as_nobody(work: Callable[[], object]) -> None:
+    """Do the work in a child without rights of its own. Raises AssertionError with what it raised."""
+    if os.geteuid() != 0:
+        pytest.skip("needs the super-user, to become someone else")
+    ear, mouth = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            work()
+        except BaseException as problem:
+            os.write(mouth, repr(problem).encode())
+        finally:
+            os._exit(0)
+    os.close(mouth)
+    with os.fdopen(ear, "rb") as file:
+        said = file.read().decode()
+    os.waitpid(pid, 0)
+    assert said == "", said
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")
+    return not stat.exists() or stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cantle.tools.edit.file import edit_bytes
+from cantle.tools.text_files import decode_file, sniff
 from cantle_agent.tool import ToolError
 from tests.support.samples import samples
 
@@ -53,16 +54,19 @@ def files(draw: st.DrawFn) -> tuple[str, bytes, list[str], list[str], bytes]:
         return text.encode(codec)
 
     head = bom + encode("".join(text + stop for text, stop in before) + draw(line))
-    rest = (draw(end) if after or draw(st.booleans()) else "") + "".join(text + stop for text, stop in after)
+    ended = bool(after) or draw(st.booleans())
+    rest = (draw(end) if ended else "") + "".join(text + stop for text, stop in after)
     tail = encode(rest + last)
-    if codec in ("ascii", "utf-8") and draw(st.booleans()):
-        # Bytes that are no text at all, NUL among them, on both sides.
+    if codec in ("ascii", "utf-8") and all(text.isascii() for text in target) and draw(st.booleans()):
+        # Bytes that are no text at all, NUL among them, on both sides: it may not be UTF-8 then.
         head += draw(st.binary(max_size=6)).replace(b"@", b"")
         tail += draw(st.binary(max_size=6)).replace(b"@", b"")
+        assume(bom or sniff(head + b"@@" + tail) is None)
     return codec, head, target, between, tail
 
 
-@settings(max_examples=samples(20_000, 400), deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.timeout(300)
+@settings(max_examples=samples(5_000, 300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(file=files(), new=st.lists(st.text("ab {}", max_size=6), min_size=1, max_size=4))
 @pytest.mark.parity("tools.edit-bytes")
 def test_i01_i09_an_edit_changes_nothing_but_its_match(
@@ -72,6 +76,10 @@ def test_i01_i09_an_edit_changes_nothing_but_its_match(
     middle = "".join(text + end for text, end in zip(target, [*between, ""], strict=True))
     data = head + middle.encode(codec) + tail
     old_text, new_text = "\n".join(target), "\n".join(new)
+    # Bytes of a one-byte encoding may happen to be UTF-8 as well.
+    assume(
+        codec not in ("latin-1", "cp1252") or data.isascii() or decode_file(data).encoding.codec != "utf-8"
+    )
     assume(not (between and head.endswith("\r".encode(codec)) and middle.startswith("\n")))
     result = edit_bytes(data, [(old_text, new_text)])
     assert result[: len(head)] == head
@@ -80,7 +88,8 @@ def test_i01_i09_an_edit_changes_nothing_but_its_match(
     assert written.replace("\r\n", "\n").replace("\r", "\n") == new_text
 
 
-@settings(max_examples=samples(5_000, 200), deadline=None)
+@pytest.mark.timeout(300)
+@settings(max_examples=samples(2_000, 150), deadline=None)
 @given(
     lines=st.lists(st.tuples(st.text("abé", max_size=4), st.sampled_from(ENDS)), min_size=2, max_size=8),
     data=st.data(),
@@ -99,7 +108,8 @@ def test_i01_unchanged_lines_inside_a_match_keep_their_ends(
     assert edit_bytes(raw.encode(), [(old, new)]) == expected.encode()
 
 
-@settings(max_examples=samples(5_000, 200), deadline=None)
+@pytest.mark.timeout(300)
+@settings(max_examples=samples(2_000, 150), deadline=None)
 @given(pieces=st.lists(st.binary(max_size=8), min_size=2, max_size=5))
 def test_i09_any_bytes_survive_around_ascii_edits(pieces: list[bytes]) -> None:
     marks = [f"<<{number}>>" for number in range(len(pieces) - 1)]

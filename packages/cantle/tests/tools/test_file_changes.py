@@ -4,9 +4,7 @@ import asyncio
 import os
 import stat
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from cantle.tools.edit.file import edit_file
 from cantle.tools.file_queue import FileQueue
 from cantle.tools.regular_files import FileState, replace_file
 from cantle_agent.tool import ToolError
-from packages.cantle.tests.tools.harness import FakeContext, Tools, detail, edit_json, text_of
+from packages.cantle.tests.tools.harness import FakeContext, Tools, as_nobody, detail, edit_json, text_of
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and links")
 
@@ -202,37 +200,6 @@ def test_a_file_that_may_not_be_written_is_refused(open_folder: Path) -> None:
     with pytest.raises(AssertionError, match="read-only"):
         as_nobody(lambda: edit_file(path, "a.txt", [("one", "two")], wanted))
     assert path.read_text(encoding="utf-8") == "one\n"
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
-
-
-def as_nobody(work: Callable[[], object]) -> None:
-    """Do the work in a child without rights of its own. Raises AssertionError with what it raised."""
-    if os.geteuid() != 0:
-        pytest.skip("needs the super-user, to become someone else")
-    ear, mouth = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            work()
-        except BaseException as problem:
-            os.write(mouth, repr(problem).encode())
-        finally:
-            os._exit(0)
-    os.close(mouth)
-    with os.fdopen(ear, "rb") as file:
-        said = file.read().decode()
-    os.waitpid(pid, 0)
-    assert said == "", said
 
 
 async def test_a_failed_write_leaves_no_file_behind(tools: Tools, tmp_path: Path) -> None:

@@ -101,26 +101,43 @@ class Command:
             self._group.kill()
 
     def follow(self, settle: _Settle) -> None:
-        """Run it in the calling thread. `settle` is called once; the thread may have to stay longer."""
+        """Run it in the calling thread. `settle` is called with how it ended, the first call counts; the thread
+        may have to stay longer.
+        """
+        outcome: CommandEnd | StartError = StartError("it could not be followed to its end.")
         try:
-            group = self._started()
-            if group is None:
-                settle(CommandEnd(-15, self._stop))
-                return
-            watch = open_watch(group)
-            with self._lock:
-                self._group, self._watch = group, watch
-            try:
-                end = self._ended(group, watch)
-                settle(end)
-                if end.left_running or not watch.closed:
-                    self._linger(group, watch)
-            finally:
-                watch.close()
+            outcome = self._run(settle)
         except StartError as problem:
-            settle(problem)
+            outcome = problem
         finally:
+            settle(outcome)
             self.over.set()
+
+    def _run(self, settle: _Settle) -> CommandEnd:
+        group = self._started()
+        if group is None:
+            return CommandEnd(-15, self._stop)
+        try:
+            watch = open_watch(group)
+        except OSError as problem:
+            group.kill()
+            group.process.wait()
+            group.close_output()
+            raise StartError(f"{(problem.strerror or str(problem)).lower()}.") from None
+        with self._lock:
+            self._group, self._watch = group, watch
+        try:
+            end = self._ended(group, watch)
+            if end.left_running or not watch.closed:
+                settle(end)
+                self._linger(group, watch)
+            return end
+        except BaseException:
+            group.kill()
+            group.process.wait()
+            raise
+        finally:
+            watch.close()
 
     def _started(self) -> ProcessGroup | None:
         if self._stop is not None:
@@ -152,9 +169,17 @@ class Command:
                 break
             self._take(watch, self._patience(now, deadline))
         self._drain(watch)
+        left = self._left(group, watch)
         if stopped is not None and group.process.poll() is None:
-            return CommandEnd(-9, stopped, group.members())
-        return CommandEnd(group.process.wait(), stopped, group.members())
+            return CommandEnd(-9, stopped, left)
+        return CommandEnd(group.process.wait(), stopped, left)
+
+    def _left(self, group: ProcessGroup, watch: Watch) -> tuple[int, ...]:
+        # A process closes its output a moment before it is gone.
+        limit = time.monotonic() + (_QUIET if watch.closed else 0)
+        while (left := group.members()) and time.monotonic() < limit:
+            time.sleep(_LOOK / 4)
+        return left
 
     def _patience(self, now: float, deadline: float | None) -> float | None:
         due = [

@@ -9,6 +9,7 @@ from cantle.tools.bash.output import CommandOutput
 from cantle.tools.bash.shell import command_variables, find_shell
 from cantle.tools.environment import ToolEnvironment
 from cantle.tools.processes import Command, CommandEnd, StartError
+from cantle.tools.truncation import size_text
 from cantle_agent.tool import ToolContext, ToolError, ToolResult
 from cantle_ai.codec import JsonObject
 
@@ -86,7 +87,9 @@ def _result(end: CommandEnd, output: CommandOutput, timeout: float | None, reaso
     text = tail.text
     if notes:
         text = "\n\n".join([text.rstrip("\n"), *notes] if text.strip() else notes)
-    return ToolResult.of(text or "(no output)", details=details, is_error=failure is not None)
+    if not text:
+        text = f"[{size_text(output.size)} of output, none of it text.]" if output.size else "(no output)"
+    return ToolResult.of(text, details=details, is_error=failure is not None)
 
 
 def _running_note(end: CommandEnd) -> str:

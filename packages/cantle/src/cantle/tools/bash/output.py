@@ -75,6 +75,11 @@ class CommandOutput:
         self.failure: str | None = None
         """Why the file is not complete."""
 
+    @property
+    def size(self) -> int:
+        """Bytes that have come."""
+        return self._bytes
+
     def feed(self, data: bytes) -> None:
         """Take what came next."""
         with self._lock:

@@ -27,7 +27,10 @@ def edit_file(real: Path, name: str, edits: list[tuple[str, str]], check: Check)
     check()
     file = _decoded(data, name)
     changes = Matcher(file, name).changes(edits)
-    replace_file(real, splice(file, changes, name), name, expected=state, check=check)
+    edited = splice(file, changes, name)
+    if edited == data:
+        raise ToolError(f"Nothing would change in {name}: the edits cancel each other out.")
+    replace_file(real, edited, name, expected=state, check=check)
     count = f"{len(edits)} place{'' if len(edits) == 1 else 's'}"
     return ToolResult.of(f"Changed {count} in {name}.", details=diff_details(file.shown, changes, name))
 

@@ -1,0 +1,193 @@
+"""How commands end: by themselves with others left, by an abort, a time-out, a cancellation or the session's end."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cantle_agent.tool import ToolResult
+from packages.cantle.tests.tools.harness import FakeContext, Tools, alive, detail, details_of, text_of
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX ones")
+
+
+async def gone(pid: int, seconds: float = 5) -> bool:
+    limit = time.monotonic() + seconds
+    while alive(pid):
+        if time.monotonic() > limit:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+def number(tools: Tools, name: str) -> int:
+    return int((tools.folder / name).read_text(encoding="utf-8"))
+
+
+async def started(tools: Tools, command: str, context: FakeContext) -> "asyncio.Task[ToolResult]":
+    """A running call that has printed `ready`."""
+    call = asyncio.create_task(tools.call("bash", {"command": command}, context))
+    await context.shows("ready")
+    return call
+
+
+@pytest.mark.parametrize("redirect", ["", ">/dev/null 2>&1"])
+async def test_h01_a_background_child_does_not_hold_the_call(tools: Tools, redirect: str) -> None:
+    begin = time.monotonic()
+    result = await tools.bash(f"sleep 60 {redirect} & echo $! > pid; echo started")
+    assert time.monotonic() - begin < 2
+    assert not result.is_error
+    assert text_of(result).startswith("started\n")
+    pid = number(tools, "pid")
+    assert f"still runs (process {pid})" in text_of(result)
+    assert detail(result, "stillRunning") == [pid]
+    assert alive(pid)
+
+
+async def test_h01_a_child_that_keeps_printing_does_not_hold_the_call(tools: Tools) -> None:
+    begin = time.monotonic()
+    result = await tools.bash("while :; do echo tick; sleep 0.02; done & echo started")
+    assert time.monotonic() - begin < 3
+    assert "still runs" in text_of(result)
+
+
+async def test_h01_output_that_is_on_its_way_is_kept(tools: Tools) -> None:
+    result = await tools.bash("(sleep 0.03; echo late) & echo early")
+    assert text_of(result) == "early\nlate\n"
+    assert result.details == {"exitCode": 0}
+
+
+async def test_h01_a_child_left_behind_may_go_on_printing(tools: Tools) -> None:
+    # Its pipe stays open: printing must not end it.
+    await tools.bash("(while [ ! -e stop ]; do echo tick; sleep 0.01; done; echo $? > survived) & true")
+    await asyncio.sleep(0.3)
+    (tools.folder / "stop").touch()
+    limit = time.monotonic() + 10
+    while not (tools.folder / "survived").exists() and time.monotonic() < limit:
+        await asyncio.sleep(0.01)
+    assert (tools.folder / "survived").exists()
+
+
+async def test_h01_a_command_that_closes_its_output_is_waited_for(tools: Tools) -> None:
+    result = await tools.bash("echo said; exec >&- 2>&-; sleep 0.2; touch done; exit 4")
+    assert (tools.folder / "done").exists()
+    assert detail(result, "exitCode") == 4
+
+
+@pytest.mark.parity("tools.bash-abort")
+async def test_h02_an_abort_ends_the_whole_tree(tools: Tools) -> None:
+    context = FakeContext()
+    command = "sh -c 'sleep 60 & echo $! > grandchild; wait' & echo $! > child; sleep 0.1; echo ready; wait; echo never"
+    call = await started(tools, command, context)
+    begin = time.monotonic()
+    context.controller.abort("Operation aborted")
+    result = await call
+    assert time.monotonic() - begin < 1.5
+    assert result.is_error
+    assert text_of(result) == "ready\n\nThe command was stopped: Operation aborted."
+    assert details_of(result) == {"aborted": True}
+    assert not alive(number(tools, "child"))
+    assert not alive(number(tools, "grandchild"))
+
+
+async def test_h02_an_abort_does_not_run_the_next_command(tools: Tools) -> None:
+    context = FakeContext()
+    call = await started(tools, "echo ready; sleep 60; touch next", context)
+    context.controller.abort()
+    await call
+    assert not (tools.folder / "next").exists()
+
+
+async def test_h02_what_ignores_term_is_killed(tools: Tools) -> None:
+    context = FakeContext()
+    command = "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! > child; echo ready; while :; do sleep 1; done"
+    call = await started(tools, command, context)
+    begin = time.monotonic()
+    context.controller.abort()
+    result = await call
+    assert 1.5 < time.monotonic() - begin < 5
+    assert text_of(result).startswith("ready\n")
+    assert not alive(number(tools, "child"))
+
+
+async def test_h02_a_command_may_clean_up_on_term(tools: Tools) -> None:
+    context = FakeContext()
+    call = await started(tools, "trap 'echo cleaned; exit 1' TERM; echo ready; sleep 60 & wait", context)
+    begin = time.monotonic()
+    context.controller.abort()
+    result = await call
+    assert time.monotonic() - begin < 1.5
+    assert text_of(result).startswith("ready\ncleaned\n")
+
+
+async def test_h02_a_timeout_ends_the_whole_tree(tools: Tools) -> None:
+    result = await tools.bash("sleep 60 & echo $! > child; wait", timeout=0.3)
+    assert detail(result, "timedOut") is True
+    assert not alive(number(tools, "child"))
+
+
+async def test_an_abort_before_the_start_starts_nothing(tools: Tools) -> None:
+    context = FakeContext()
+    context.controller.abort("Operation aborted")
+    with pytest.raises(Exception, match="Operation aborted"):
+        await tools.call("bash", {"command": "touch started"}, context)
+    assert not (tools.folder / "started").exists()
+
+
+async def test_an_abort_when_the_shell_has_ended_is_no_failure(tools: Tools) -> None:
+    context = FakeContext()
+    result = await tools.call("bash", {"command": "echo done"}, context)
+    context.controller.abort()
+    assert text_of(result) == "done\n"
+
+
+async def test_a_cancelled_call_ends_its_tree_before_it_lets_go(tools: Tools) -> None:
+    context = FakeContext()
+    call = await started(tools, "sleep 60 & echo $! > child; echo ready; wait", context)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert not alive(number(tools, "child"))
+
+
+async def test_a_call_cancelled_at_once_leaves_nothing(tools: Tools) -> None:
+    for _ in range(20):
+        call = asyncio.create_task(tools.bash("echo $$ >> pids; sleep 60"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    pids = tools.folder / "pids"
+    started = [int(line) for line in pids.read_text(encoding="utf-8").split()] if pids.exists() else []
+    assert [pid for pid in started if alive(pid)] == []
+
+
+async def test_h08_the_end_of_the_session_ends_what_still_runs(tools: Tools) -> None:
+    context = FakeContext()
+    call = await started(tools, "echo $$ > running; echo ready; sleep 60", context)
+    await tools.bash("sleep 60 & echo $! > piped; sleep 60 >/dev/null 2>&1 & echo $! > redirected")
+    await tools.bash(
+        "(trap '' TERM; echo 1 > armed; while :; do sleep 1; done) >/dev/null 2>&1 & echo $! > stubborn; until [ -e armed ]; do :; done"
+    )
+    pids = [number(tools, name) for name in ("running", "piped", "redirected", "stubborn")]
+    assert all(map(alive, pids))
+    await tools.environment.close()
+    assert [pid for pid in pids if not await gone(pid, 1)] == []
+    assert (await call).is_error
+    await tools.environment.close()
+
+
+def test_h08_the_end_of_the_program_ends_what_still_runs(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from packages.cantle.tests.tools.harness import Tools\n"
+        "asyncio.run(Tools(Path(sys.argv[1])).bash('sleep 60 & echo $! > pid'))\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=30)
+    pid = int((tmp_path / "pid").read_text(encoding="utf-8"))
+    assert asyncio.run(gone(pid))

@@ -1,0 +1,92 @@
+"""The table of built-in tools, and what a model is told of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cantle.tools
+from cantle.tools.builtin import BUILTIN_TOOLS, default_tools
+from cantle.tools.environment import ToolEnvironment
+from cantle_ai.codec import encode_json
+
+REFERENCE_CHARACTERS = 2_841
+"""Of the reference's four declarations, written as OpenAI's requests have them."""
+
+
+def declarations() -> bytes:
+    tools = default_tools(ToolEnvironment(Path("/")))
+    return encode_json(
+        [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                },
+            }
+            for tool in tools
+        ]
+    )
+
+
+@pytest.mark.parity("tools.names")
+def test_the_tools_have_the_names_and_arguments_of_the_reference() -> None:
+    shapes = {}
+    for tool in default_tools(ToolEnvironment(Path("/"))):
+        properties = tool.parameters["properties"]
+        assert isinstance(properties, dict)
+        shapes[tool.name] = (list(properties), tool.parameters["required"])
+    assert shapes == {
+        "read": (["path", "offset", "limit"], ["path"]),
+        "bash": (["command", "timeout"], ["command"]),
+        "edit": (["path", "edits"], ["path", "edits"]),
+        "write": (["path", "content"], ["path", "content"]),
+    }
+    assert list(BUILTIN_TOOLS) == list(shapes)
+
+
+def test_the_declarations_are_leaner_than_the_reference() -> None:
+    assert len(declarations()) <= REFERENCE_CHARACTERS
+
+
+def test_the_declarations_never_change() -> None:
+    assert declarations() == declarations()
+
+
+def test_each_tool_has_its_prompt_lines() -> None:
+    for tool in default_tools(ToolEnvironment(Path("/"))):
+        assert tool.description and tool.prompt_snippet
+        assert not tool.prompt_snippet.endswith(".")
+        assert all(line.endswith(".") for line in tool.prompt_guidelines)
+
+
+def test_the_public_names_are_there() -> None:
+    for name in cantle.tools.__all__:
+        assert getattr(cantle.tools, name) is not None
+    with pytest.raises(AttributeError):
+        cantle.tools.no_such_name  # noqa: B018
+
+
+def test_what_only_a_call_needs_is_not_loaded_before() -> None:
+    heavy = [
+        "difflib",
+        "tempfile",
+        "cantle.tools.edit.matching",
+        "cantle.tools.text_files",
+        "cantle.tools.bash.output",
+    ]
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from cantle.tools.builtin import default_tools\n"
+        "from cantle.tools.environment import ToolEnvironment\n"
+        "default_tools(ToolEnvironment(Path('/')))\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True, timeout=30
+    )
+    assert run.stdout.strip() == "[]"
