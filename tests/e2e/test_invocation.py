@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from cantle_ai.testing.server.server import Received, StrictServer
+from cantle_ai.testing.server.received import Received
+from cantle_ai.testing.server.server import StrictServer
 from tests.support.cli import Cli
 
 OPTIONS = ("--provider", "loop", "--model", "m")

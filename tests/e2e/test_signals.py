@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cantle_ai.messages import AssistantMessage
 from cantle_ai.testing.server.server import StrictServer
 from cantle_session.session import Session
 from tests.support.cli import Cli
@@ -52,9 +53,9 @@ def test_a_signal_aborts_and_keeps_the_session(cli: Cli, number: signal.Signals,
     assert records[-1] == {"type": "agent_settled", "aborted": True}
     (file,) = cli.sessions()
     with Session.open(file) as session:
-        last = session.context().messages[-1].to_json()
-    assert last["stopReason"] == "aborted"
-    assert "".join(block["text"] for block in last["content"]) == "An answer th"  # type: ignore[index, union-attr, misc]
+        last = session.context().messages[-1]
+    assert isinstance(last, AssistantMessage)
+    assert (last.stop_reason, last.text) == ("aborted", "An answer th")
 
 
 def test_a_signal_stops_a_running_command(cli: Cli) -> None:
