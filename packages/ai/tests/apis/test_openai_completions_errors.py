@@ -92,6 +92,12 @@ async def test_the_key_is_never_repeated(status):
     assert KEY not in json.dumps(garbage.message.to_json())
 
 
+async def test_a_key_in_a_header_of_the_provider_is_not_repeated_either():
+    body = b'{"error": "bad key prov-12345"}'
+    asked = await ask(refuse("401 No", body), key=None, headers={"X-Api-Key": "prov-12345"})
+    assert asked.message.error_message == "401 bad key …"
+
+
 @pytest.mark.parametrize(
     ("headers", "milliseconds"),
     [

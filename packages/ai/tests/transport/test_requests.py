@@ -303,6 +303,69 @@ async def test_an_answer_that_is_not_read_to_its_end_takes_its_connection_along(
         assert await body_of(await transport.send(request(peer.url))) == b"two"
 
 
+async def test_a_released_answer_ends_by_itself_and_its_connection_serves_on(transport):
+    more, ended = threading.Event(), threading.Event()
+
+    def serve(link: Link) -> None:
+        link.request()
+        link.head("transfer-encoding: chunked")
+        link.chunk(b"all that matters")
+        assert more.wait(PATIENCE)
+        link.chunk(b"unread")
+        link.chunk(b"")
+        ended.set()
+        link.answer(b"two")
+
+    with Peer(serve) as peer:
+        response = await transport.send(request(peer.url))
+        assert await anext(response.chunks) == b"all that matters"
+        response.release()
+        await response.aclose()
+        del response
+        more.set()
+        assert await asyncio.to_thread(ended.wait, PATIENCE)
+        assert http_threads() == []
+        assert await body_of(await transport.send(request(peer.url))) == b"two"
+        assert len(peer.links) == 1
+
+
+async def test_a_released_answer_that_does_not_end_is_cut():
+    def serve(link: Link) -> None:
+        link.request()
+        link.head("transfer-encoding: chunked")
+        link.chunk(b"all that matters")
+        link.wait_gone()
+
+    for closed in (True, False):
+        transport = Urllib3Transport(environ={})
+        with Peer(serve) as peer:
+            response = await transport.send(request(peer.url))
+            assert await anext(response.chunks) == b"all that matters"
+            response.release()
+            if closed:
+                await transport.aclose()
+            assert await asyncio.to_thread(peer.links[0].gone.wait, PATIENCE)
+            assert await asyncio.to_thread(http_threads) == []
+
+
+async def test_an_idle_connection_is_forgotten_after_a_minute(transport):
+    now = 0.0
+    transport._pool.clock = lambda: now
+
+    def serve(link: Link) -> None:
+        while True:
+            link.answer(b"ok")
+
+    with Peer(serve) as peer:
+        assert await body_of(await transport.send(request(peer.url))) == b"ok"
+        now = 59.0
+        assert await body_of(await transport.send(request(peer.url))) == b"ok"
+        assert len(peer.links) == 1
+        now = 120.0
+        assert await body_of(await transport.send(request(peer.url))) == b"ok"
+        assert len(peer.links) == 2
+
+
 async def test_many_requests_at_once(transport):
     with Peer(lambda link: link.answer(b"x" * 100_000)) as peer:
         async with asyncio.TaskGroup() as group:

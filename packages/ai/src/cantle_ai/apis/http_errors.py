@@ -8,29 +8,40 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cantle_ai.codec import Json, decode_json
 from cantle_ai.errors import ProviderError
 from cantle_ai.transport.port import HttpResponse, TransportError
 
-__all__ = ["error_from_json", "error_from_response", "quote", "redacted", "retry_after", "unexpected_body"]
+__all__ = [
+    "error_from_json",
+    "error_from_response",
+    "quote",
+    "redacted",
+    "retry_after",
+    "secrets_of",
+    "unexpected_body",
+]
 
 _LONGEST_BODY = 64 * 1024
 _LONGEST_WAIT = 10.0
 """Seconds for the body of an error. The status alone says enough if it does not come."""
 _LONGEST_TEXT = 2000
 _QUOTED = 160
+_SECRET_HEADERS = ("authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key")
+_SHORTEST_SECRET = 6
+"""Shorter values are placeholders, as local servers get them, and may be ordinary words."""
 
 
-async def error_from_response(response: HttpResponse, secret: str | None) -> ProviderError:
-    """The error in an answer that is not a success. `secret` is kept out of its text. Closes the response."""
+async def error_from_response(response: HttpResponse, secrets: Sequence[str]) -> ProviderError:
+    """The error in an answer that is not a success. `secrets` are kept out of its text. Closes the response."""
     status = response.status
     wait = retry_after(response.headers)
     if 300 <= status < 400:
         where = response.headers.get("location", "").partition("?")[0]
         moved = f"{status} The endpoint has moved to {where or 'another address'}; correct the provider's base URL"
-        return ProviderError(redacted(moved, secret), status=status)
+        return ProviderError(redacted(moved, secrets), status=status)
     try:
         async with asyncio.timeout(_LONGEST_WAIT):
             body = await response.read(_LONGEST_BODY)
@@ -39,25 +50,27 @@ async def error_from_response(response: HttpResponse, secret: str | None) -> Pro
     finally:
         await response.aclose()
     text, code = _from_body(body)
-    message = redacted(f"{status} {text or _meaning(status)}", secret)
+    message = redacted(f"{status} {text or _meaning(status)}", secrets)
     return ProviderError(message, status=status, code=code, retry_after=wait)
 
 
-def error_from_json(raw: Json, secret: str | None) -> ProviderError:
+def error_from_json(raw: Json, secrets: Sequence[str]) -> ProviderError:
     """The error that an endpoint reports inside a stream. A numeric code in the range of statuses is one."""
     text, code = _from_json({"error": raw})
     status = int(code) if code is not None and re.fullmatch(r"[45]\d\d", code) else None
-    return ProviderError(redacted(text or "The provider reported an error", secret), status=status, code=code)
+    return ProviderError(
+        redacted(text or "The provider reported an error", secrets), status=status, code=code
+    )
 
 
-def unexpected_body(beginning: bytes, secret: str | None) -> ProviderError:
+def unexpected_body(beginning: bytes, secrets: Sequence[str]) -> ProviderError:
     """The error for a success whose body is something else than the API speaks."""
     if not beginning.strip():
         return ProviderError("The answer ended without sending any chunks", kind="network")
     title = _web_page(beginning)
     what = quote(beginning) if title is None else f"a web page, {title!r}" if title else "a web page"
     text = f"The endpoint does not speak this API; it sent {what}. Check the provider's base URL"
-    return ProviderError(redacted(text, secret), kind="protocol")
+    return ProviderError(redacted(text, secrets), kind="protocol")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -78,9 +91,17 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def redacted(text: str, secret: str | None) -> str:
-    """`text` without the secret, should an endpoint repeat it."""
-    return text.replace(secret, "…") if secret else text
+def redacted(text: str, secrets: Sequence[str]) -> str:
+    """`text` without the secrets, should an endpoint repeat one."""
+    for secret in secrets:
+        text = text.replace(secret, "…")
+    return text
+
+
+def secrets_of(headers: Mapping[str, str]) -> list[str]:
+    """The values of a request's headers that must not be shown: its keys. Names are in lower case."""
+    values = [headers[name].rpartition(" ")[2] for name in _SECRET_HEADERS if name in headers]
+    return [value for value in values if len(value) >= _SHORTEST_SECRET]
 
 
 def quote(data: bytes) -> str:

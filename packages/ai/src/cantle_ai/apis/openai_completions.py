@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from cantle_ai.abort import AbortSignal
-from cantle_ai.apis.http_errors import error_from_json, error_from_response, unexpected_body
+from cantle_ai.apis.http_errors import error_from_json, error_from_response, secrets_of, unexpected_body
 from cantle_ai.apis.openai_completions_answer import Answer
 from cantle_ai.apis.openai_completions_chunks import decode_chunk
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat, compat_of
@@ -48,6 +48,7 @@ def source(
     ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
         compat = compat_of(model)
         request = _request(model, context, options, compat, api_key, headers)
+        secrets = secrets_of(request.headers)
         if options.on_request is not None:
             options.on_request(request)
         response = await transport.send(request, signal=signal)
@@ -55,9 +56,9 @@ def source(
             if options.on_response is not None:
                 options.on_response(response)
             if not 200 <= response.status < 300:
-                raise await error_from_response(response, api_key)
+                raise await error_from_response(response, secrets)
             yield builder.take()
-            reader = _Reader(Answer(builder, model.id), compat, api_key)
+            reader = _Reader(Answer(builder, model.id), compat, secrets)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "application/json":
                 reader.whole(await response.read(_LONGEST_COMPLETION))
@@ -65,6 +66,7 @@ def source(
                 async for _ in reader.stream(response):
                     yield builder.take()
                 reader.end(announced=kind == "text/event-stream")
+            response.release()
             yield builder.take()
         finally:
             await response.aclose()
@@ -101,10 +103,10 @@ def _request(
 class _Reader:
     """Reads one answer's body."""
 
-    def __init__(self, answer: Answer, compat: OpenAICompletionsCompat, secret: str | None) -> None:
+    def __init__(self, answer: Answer, compat: OpenAICompletionsCompat, secrets: Sequence[str]) -> None:
         self._answer = answer
         self._compat = compat
-        self._secret = secret
+        self._secrets = secrets
         self._beginning = b""
         self._done = False
 
@@ -149,9 +151,9 @@ class _Reader:
         if chunk is None:
             return
         if chunk.error:
-            raise error_from_json(chunk.error, self._secret)
+            raise error_from_json(chunk.error, self._secrets)
         if name == "error":
-            raise unexpected_body(data, self._secret)
+            raise unexpected_body(data, self._secrets)
         self._answer.add(chunk)
 
     def _not_json(self, data: bytes, name: str | None) -> None:
@@ -160,13 +162,13 @@ class _Reader:
         elif (
             name in (None, "message", "error") and data.strip()
         ):  # proxies add events of their own, with names
-            raise unexpected_body(self._beginning or data, self._secret)
+            raise unexpected_body(self._beginning or data, self._secrets)
 
     def end(self, *, announced: bool) -> None:
         """Close the answer. `announced` says that the body called itself a stream of events."""
         answer = self._answer
         if answer.empty:
-            raise unexpected_body(b"" if announced or self._done else self._beginning, self._secret)
+            raise unexpected_body(b"" if announced or self._done else self._beginning, self._secrets)
         if answer.finish_reason is None and self._compat.supports_finish_reason:
             raise ProviderError(
                 "The answer was cut off: the stream ended without a finish reason", kind="network"

@@ -86,10 +86,9 @@ class Connection:
     ) -> None:
         """`context` is asked for when TLS is spoken."""
         self.target = target
-        self.served = 0
-        """How many answers it has carried to their end."""
+        self.idle_since = 0.0
+        """When it last carried an answer to its end, by the monotonic clock."""
         self._connect_timeout = connect_timeout
-        self._guard: socket.socket | None = None
         self._raw = self._prepare(context)
 
     def open(self, watch: Watch) -> None:

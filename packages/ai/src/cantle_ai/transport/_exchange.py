@@ -25,6 +25,8 @@ __all__ = ["Exchange", "Services"]
 _BLOCK = 64 * 1024
 _UNREAD = 256 * 1024
 """The thread stops reading when so many bytes wait for the event loop."""
+_LINGER = 1.0
+"""Seconds that a connection is given to end a body that nobody reads any more."""
 _GRACE = 0.5
 """Seconds that giving up waits for the thread to let go. One in a name lookup cannot be hurried."""
 
@@ -38,6 +40,7 @@ class Services(Protocol):
     def take_idle(self, target: Target) -> Connection | None: ...
     def give_back(self, connection: Connection) -> None: ...
     def tls_context(self) -> ssl.SSLContext: ...
+    def linger(self, exchange: Exchange) -> None: ...
 
 
 class Exchange:
@@ -54,6 +57,7 @@ class Exchange:
         self._failure: BaseException | None = None
         self._given_up: BaseException | None = None
         self._ended = False
+        self._released = False
         self._woken = False
         self._guard: socket.socket | None = None
         self._waiters: list[asyncio.Future[None]] = []
@@ -77,7 +81,7 @@ class Exchange:
             await self.close()
             raise
         status, headers = self._head
-        return HttpResponse(status, headers, _Chunks(self), self.close)
+        return HttpResponse(status, headers, _Chunks(self), self.close, self.release)
 
     async def next_block(self) -> bytes | None:
         """What has arrived since the last call; None at the end of the body. Raises what went wrong."""
@@ -105,6 +109,25 @@ class Exchange:
             while self._running() and (left := deadline - self._loop.time()) > 0:
                 await self._wait(left)
         self._let_go()
+
+    def release(self) -> None:
+        """Let the body come to its end unread, and with it the connection to the next request."""
+        with self._lock:
+            self._released = True
+            self._blocks, self._unread = [], 0
+            self._lock.notify()
+        self._let_go()
+        if self._running():
+            self._services.linger(self)
+            self._loop.call_later(
+                _LINGER, self.give_up, TransportError("The body did not end", kind="network")
+            )
+
+    def dropped(self) -> None:
+        """Nobody can read the body any more."""
+        if not self._released:
+            self.give_up(TransportError("The answer was dropped", kind="network"))
+            self._let_go()
 
     def give_up(self, reason: BaseException) -> None:
         """Shut the socket. `reason` is what a reader gets. Safe in any thread, and more than once."""
@@ -291,7 +314,7 @@ class Exchange:
 
     def _put(self, block: bytes) -> None:
         with self._lock:
-            if block:
+            if block and not self._released:
                 self._blocks.append(block)
                 self._unread += len(block)
             while self._unread >= _UNREAD and self._given_up is None:
@@ -320,7 +343,7 @@ class _Chunks:
         return block
 
     def __del__(self) -> None:
-        self._exchange.give_up(TransportError("The answer was dropped", kind="network"))
+        self._exchange.dropped()
 
 
 class _GivenUp(Exception):
@@ -360,6 +383,6 @@ def _decoder(encoding: str) -> Callable[[bytes], bytes] | None:
 
 def _was_stale(error: Exception) -> bool:
     """Whether an idle connection turned out to be dead before the answer's first byte."""
-    import http.client
+    import ssl
 
-    return isinstance(error, ConnectionError | http.client.RemoteDisconnected)
+    return isinstance(error, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError)

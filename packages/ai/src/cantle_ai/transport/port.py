@@ -48,7 +48,7 @@ class HttpResponse:
     are any, decompressed, and can be read once; it raises :class:`TransportError` when the body breaks off.
     """
 
-    __slots__ = ("_close", "chunks", "headers", "status")
+    __slots__ = ("_close", "_release", "chunks", "headers", "status")
 
     def __init__(
         self,
@@ -56,18 +56,30 @@ class HttpResponse:
         headers: Mapping[str, str],
         chunks: AsyncIterator[bytes],
         close: Callable[[], Awaitable[None]] | None = None,
+        release: Callable[[], None] | None = None,
     ) -> None:
-        """`close` lets go of the connection, whatever state it is in."""
+        """`close` lets go of the connection, whatever state it is in; `release` is for one that is as good as done."""
         self.status = status
         self.headers = headers
         self.chunks = chunks
         self._close = close
+        self._release = release
 
     async def aclose(self) -> None:
         """Let go of the connection. Closing twice, or after the body's end, does nothing."""
         close, self._close = self._close, None
         if close is not None:
             await close()
+
+    def release(self) -> None:
+        """Say that nothing more of the body is wanted, and that its end is near.
+
+        The transport may wait for that end in the background, in order to use the connection again.
+        """
+        release, self._release = self._release, None
+        if release is not None:
+            self._close = None
+            release()
 
     async def read(self, limit: int) -> bytes:
         """The body's first bytes: at least `limit` of them if there are so many, cut to `limit`."""

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+import time
+import weakref
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cantle_ai.abort import AbortSignal
@@ -29,6 +31,8 @@ __all__ = ["Urllib3Transport"]
 _CONNECT_TIMEOUT = 30.0
 _IDLE_CONNECTIONS = 8
 """Kept open for reuse, over all targets."""
+_LONGEST_IDLE = 60.0
+"""Seconds after which an idle connection is not used again: what lies between may have forgotten it, silently."""
 
 
 class Urllib3Transport:
@@ -45,6 +49,7 @@ class Urllib3Transport:
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.connect_timeout = connect_timeout
         self._pool = ConnectionPool(_IDLE_CONNECTIONS)
+        self._lingering: weakref.WeakSet[Exchange] = weakref.WeakSet()
         self._context: ssl.SSLContext | None = None
         self._context_lock = threading.Lock()
 
@@ -54,7 +59,13 @@ class Urllib3Transport:
         return await Exchange(request, self).run(signal)
 
     async def aclose(self) -> None:
+        for exchange in list(self._lingering):
+            await exchange.close()
         self._pool.close()
+
+    def linger(self, exchange: Exchange) -> None:
+        """Remember an exchange that waits for its body's end though nobody reads it."""
+        self._lingering.add(exchange)
 
     def take_idle(self, target: Target) -> Connection | None:
         """An open connection to `target` that is not in use. For the exchange's thread."""
@@ -77,11 +88,12 @@ class Urllib3Transport:
 class ConnectionPool:
     """Idle connections, the most recently used last. Thread-safe. Closes them when it is forgotten."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds that never go back."""
+        self.clock = clock
         self._limit = limit
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
-        self._closed = False
 
     def take(self, target: Target) -> Connection | None:
         while True:
@@ -90,17 +102,15 @@ class ConnectionPool:
                 if found is None:
                     return None
                 self._idle.remove(found)
-            if found.reusable:
+            if self.clock() - found.idle_since < _LONGEST_IDLE and found.reusable:
                 return found
             found.close()
 
     def put(self, connection: Connection) -> None:
+        connection.idle_since = self.clock()
         with self._lock:
-            excess = connection if self._closed else None
-            if not self._closed:
-                self._idle.append(connection)
-                if len(self._idle) > self._limit:
-                    excess = self._idle.pop(0)
+            self._idle.append(connection)
+            excess = self._idle.pop(0) if len(self._idle) > self._limit else None
         if excess is not None:
             excess.close()
 
