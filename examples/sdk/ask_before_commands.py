@@ -8,7 +8,7 @@ import asyncio
 
 from cantle import create_agent_session
 from cantle_agent import Block, RequestedToolCall
-from cantle_ai.models import Models
+from cantle_ai import Models
 from cantle_ai.testing import ScriptedModel
 
 

@@ -6,7 +6,7 @@ With a real model, leave out `models` and `model`: they are then found as on the
 import asyncio
 
 from cantle import create_agent_session
-from cantle_ai.models import Models
+from cantle_ai import Models
 from cantle_ai.testing import ScriptedModel
 
 

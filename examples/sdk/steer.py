@@ -7,7 +7,7 @@ import asyncio
 
 from cantle import SessionEvent, create_agent_session
 from cantle_agent import ToolExecutionStart
-from cantle_ai.models import Models
+from cantle_ai import Models
 from cantle_ai.testing import ScriptedModel
 
 

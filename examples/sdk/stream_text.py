@@ -7,8 +7,8 @@ import asyncio
 
 from cantle import SessionEvent, create_agent_session
 from cantle_agent import MessageUpdate
+from cantle_ai import Models
 from cantle_ai.events import TextDelta
-from cantle_ai.models import Models
 from cantle_ai.testing import ScriptedModel
 
 
