@@ -45,7 +45,7 @@ class _Hunk(Struct):
 def diff_details(text: str, changes: list[Change], name: str) -> JsonObject:
     """The details of a result for these changes of `text`, which are in order and do not overlap."""
     lines = _Lines(text)
-    hunks = [hunk for hunk in _hunks(text, lines, changes) if hunk.new or hunk.first < hunk.last]
+    hunks = _hunks(text, lines, changes)
     details: JsonObject = {"diff": _diff(lines, hunks)}
     patch = _patch(lines, hunks, name)
     if len(patch) <= _LIMIT:
@@ -96,7 +96,14 @@ def _hunks(text: str, lines: _Lines, changes: list[Change]) -> list[_Hunk]:
             last = max(last, _last_line(lines, changes[index]))
             group.append(changes[index])
             index += 1
-        hunks.append(_hunk(text, lines, first, last, group))
+        hunk = _hunk(text, lines, first, last, group)
+        if not hunk.new and hunk.first == hunk.last:
+            continue
+        if hunks and hunks[-1].last == hunk.first:
+            hunks[-1].last = hunk.last
+            hunks[-1].new += hunk.new
+        else:
+            hunks.append(hunk)
     return hunks
 
 
@@ -128,7 +135,8 @@ def _hunk(text: str, lines: _Lines, first: int, last: int, changes: list[Change]
 
 
 def _diff(lines: _Lines, hunks: list[_Hunk]) -> str:
-    width = len(str(lines.count + sum(len(hunk.new) for hunk in hunks)))
+    grown = sum(len(hunk.new) - (hunk.last - hunk.first) for hunk in hunks)
+    width = len(str(max(lines.count, lines.count + grown)))
     rows: list[str] = []
     shift, shown = 0, 0
     for number, hunk in enumerate(hunks):
@@ -190,5 +198,4 @@ def _signed(sign: str, lines: list[str], end: str) -> list[str]:
 
 
 def _range(first: int, count: int) -> str:
-    start = first + 1 if count else first
-    return str(start) if count == 1 else f"{start},{count}"
+    return f"{first + 1 if count else first},{count}"
