@@ -32,7 +32,7 @@ class ToolCallDelta(Struct, gc=False):
     function: FunctionDelta | None = None
 
 
-class Delta(Struct):
+class Delta(Struct, gc=False):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -79,14 +79,14 @@ class Counts(Struct, gc=False):
         )
 
 
-class Choice(Struct):
+class Choice(Struct, gc=False):
     delta: Delta | None = None
     message: Delta | None = None
     finish_reason: str | None = None
     usage: Counts | None = None
 
 
-class Chunk(Struct):
+class Chunk(Struct, gc=False):
     id: str | None = None
     model: str | None = None
     choices: list[Choice | None] | None = None

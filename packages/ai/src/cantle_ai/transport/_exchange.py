@@ -72,16 +72,21 @@ class Exchange:
             self._unlink = signal.add_callback(lambda: self.give_up(AbortError(signal.reason or "aborted")))
         threading.Thread(target=self._work, name="cantle-http", daemon=True).start()
         try:
-            while self._head is None:
-                self._raise_given_up()
-                if self._ended:
-                    raise self._failure or TransportError("The request came to nothing", kind="network")
-                await self._wait()
+            status, headers = await self._wait_for_head()
         except BaseException:
             await self.close()
             raise
-        status, headers = self._head
         return HttpResponse(status, headers, _Chunks(self), self.close, self.release)
+
+    async def _wait_for_head(self) -> tuple[int, dict[str, str]]:
+        while True:
+            self._raise_given_up()
+            ended = self._ended  # asked first: the thread may set the head and end between the two questions
+            if self._head is not None:
+                return self._head
+            if ended:
+                raise self._failure or TransportError("The request came to nothing", kind="network")
+            await self._wait()
 
     async def next_block(self) -> bytes | None:
         """What has arrived since the last call; None at the end of the body. Raises what went wrong."""
