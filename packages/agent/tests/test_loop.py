@@ -467,7 +467,7 @@ async def test_should_stop_after_turn_ends_the_run_and_leaves_what_is_queued():
         steering.put(UserMessage("too late"))
         return True
 
-    context, told, model = await run(
+    _context, told, model = await run(
         [says("", call()), "never"],
         [make_tool()],
         should_stop_after_turn=stop,

@@ -171,7 +171,7 @@ async def test_a_block_without_a_reason_still_says_something():
 
 async def test_a_block_may_terminate_the_run():
     blocks = [lambda request: Block(reason="stop here", terminate=True)]
-    context, _, model = await run(
+    _context, _, model = await run(
         [says("", call("spy", {"n": 1})), "never"], [Spy().tool()], before_tool_call=blocks
     )
     assert len(model.requests) == 1
@@ -192,7 +192,7 @@ async def test_a_hook_that_changes_its_copy_changes_nothing():
         request.arguments["n"] = "overwritten"
 
     spy = Spy()
-    context, told, _ = await run(
+    _context, told, _ = await run(
         [says("", call("spy", {"n": 1})), "done"], [spy.tool()], before_tool_call=[meddle], gate=meddle
     )
     assert spy.ran == [{"n": 1}]

@@ -38,7 +38,7 @@ from cantle_agent.events import (
     ToolExecutionStart,
 )
 from cantle_agent.listeners import Delivery, Listener
-from cantle_agent.loop import run_loop
+from cantle_agent.loop import drive
 from cantle_agent.messages import AgentMessage, convert_to_llm, usage_of
 from cantle_agent.queues import MessageQueue, QueueMode
 from cantle_agent.schema import check_parameters
@@ -232,9 +232,9 @@ class Agent:
         self._idle.clear()
         added: list[AgentMessage] = []
         try:
-            added += await self._run_once(prompts, self._abort.signal)
+            added += await self._run_once(prompts, self._abort)
             while self._queued_at_the_end():
-                added += await self._run_once([], self._abort.signal)
+                added += await self._run_once([], self._abort)
             return added
         except ListenerError as error:
             self.last_error = str(error)
@@ -245,10 +245,12 @@ class Agent:
             self.pending_tool_calls.clear()
             self._idle.set()
 
-    async def _run_once(self, prompts: Sequence[AgentMessage], signal: AbortSignal) -> list[AgentMessage]:
-        delivery = Delivery(self._listeners, self._track, signal, self.grace)
+    async def _run_once(
+        self, prompts: Sequence[AgentMessage], controller: AbortController
+    ) -> list[AgentMessage]:
+        delivery = Delivery(self._listeners, self._track, controller.signal, self.grace)
         try:
-            return await run_loop(prompts, self._context, self._config(), delivery.tell, signal)
+            return await drive(prompts, self._context, self._config(), delivery.tell, controller)
         finally:
             delivery.close()
             await self._add_notes()

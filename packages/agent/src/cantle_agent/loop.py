@@ -1,19 +1,18 @@
 """The agent loop: ask the model, run the tools it calls, ask again, until there is nothing left to do.
 
-It knows no terminal, file or session. It has two faces over one code: `run_loop` awaits a run and calls a
-listener with each event; `agent_loop` is an asynchronous iterator of the same events. Both begin a run with
-prompts, or continue one without.
+It knows no terminal, file or session. Two faces, one code: `run_loop` awaits a run and calls a listener with
+each event, `agent_loop` iterates over the same events. Both begin a run with prompts, or continue without.
 
-A failure of the model, a hook or the stream ends a run with an answer that says so. A listener that raises
-also ends it in order: the run is aborted, every call gets its result, every event is still told, and then
-the exception comes out. Cancelling the task that waits is an abort, too.
+A failure of the model, a hook or the stream is an answer that says so, and the last. A listener that raises
+ends a run in order: it is aborted, every call gets its result, every event is still told, and then the
+exception comes out. Cancelling the task that waits is an abort, too.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -40,7 +39,7 @@ from cantle_agent.rendezvous import Rendezvous
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
 from cantle_ai.messages import AssistantMessage
 
-__all__ = ["agent_loop", "run_loop"]
+__all__ = ["agent_loop", "drive", "run_loop"]
 
 _T = TypeVar("_T")
 
@@ -58,14 +57,26 @@ async def run_loop(
     it, each call with its result. Raises ContinueError if there is nothing to continue, before any event;
     and what `emit` raised first, after the last event.
     """
-    _check_opening(prompts, context, config)
-    run = _Run(context, config, emit)
-    unlink = follow(signal, run.abort)
+    controller = AbortController()
+    unlink = follow(signal, controller)
     try:
-        task = asyncio.create_task(run.work(prompts), name="cantle-run")
-        return await see_through(task, run.abort, 4 * config.grace)
+        return await drive(prompts, context, config, emit, controller)
     finally:
         unlink()
+
+
+async def drive(
+    prompts: Sequence[AgentMessage],
+    context: AgentContext,
+    config: LoopConfig,
+    emit: Emit,
+    controller: AbortController,
+) -> list[AgentMessage]:
+    """:func:`run_loop` for who owns the abort of the run: whatever ends it early also aborts `controller`."""
+    _check_opening(prompts, context, config)
+    run = _Run(context, config, emit, controller)
+    task = asyncio.create_task(run.work(prompts), name="cantle-run")
+    return await see_through(task, controller, config.grace)
 
 
 async def agent_loop(
@@ -73,11 +84,10 @@ async def agent_loop(
     context: AgentContext,
     config: LoopConfig,
     signal: AbortSignal | None = None,
-) -> AsyncIterator[AgentEvent]:
+) -> AsyncGenerator[AgentEvent, None]:
     """The events of one run, as :func:`run_loop` has them. The run goes on only when the next one is asked for.
 
-    Leaving early aborts the run and awaits its end: at once with `contextlib.aclosing`, else as soon as the
-    interpreter finds the iterator forgotten.
+    Leaving early aborts the run and awaits its end: at once with `contextlib.aclosing`, else when forgotten.
     """
     meeting, controller = Rendezvous(), AbortController()
     unlink = follow(signal, controller)
@@ -97,7 +107,6 @@ async def agent_loop(
 
 
 def _check_opening(prompts: Sequence[AgentMessage], context: AgentContext, config: LoopConfig) -> None:
-    """Raise ContinueError if a run could not begin: nothing is asked, and no message waits that would ask."""
     if prompts or config.steering or config.follow_up:
         return
     last = last_shown(context.messages)
@@ -109,10 +118,11 @@ def _check_opening(prompts: Sequence[AgentMessage], context: AgentContext, confi
 class _Run:
     """One run: what it has added, what is to enter next, and what went wrong."""
 
-    def __init__(self, context: AgentContext, config: LoopConfig, emit: Emit) -> None:
+    def __init__(
+        self, context: AgentContext, config: LoopConfig, emit: Emit, controller: AbortController
+    ) -> None:
         self.context, self.config = context, config
-        self.abort = AbortController()
-        self.signal = self.abort.signal
+        self.abort, self.signal = controller.abort, controller.signal
         self.added: list[AgentMessage] = []
         self.incoming: deque[AgentMessage] = deque()
         self.batch: Batch | None = None
@@ -228,7 +238,7 @@ class _Run:
             if was_cancelled(error):
                 raise
             self.failure = self.failure or error  # raised again when the run has ended in order
-            self.abort.abort(str(error) or type(error).__name__)
+            self.abort(str(error) or type(error).__name__)
 
     def close(self) -> None:
         """Leave a whole transcript, also where a run was torn off: results for all calls, and what had been taken."""

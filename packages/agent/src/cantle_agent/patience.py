@@ -51,24 +51,37 @@ async def patiently(value: _T | Awaitable[_T], signal: AbortSignal, grace: float
     return task.result()
 
 
-async def see_through(task: asyncio.Task[_T], controller: AbortController, limit: float) -> _T:
-    """Await a run. If this wait is cancelled, the run is aborted and still awaited, at most `limit` seconds.
+async def see_through(task: asyncio.Task[_T], controller: AbortController, grace: float) -> _T:
+    """Await a run. If this wait is cancelled, the run is aborted and still awaited, so that it ends in order.
 
-    A run that has not ended by then, or when a second cancellation comes, is cancelled too.
+    It has time for four things that each use up their grace. After that, or when the wait is cancelled again,
+    the run is cancelled too, and awaited for one grace period more.
     """
     try:
         await asyncio.wait([task])
     except asyncio.CancelledError:
         controller.abort("Cancelled")
         try:
-            await asyncio.wait([task], timeout=limit)
-        finally:
-            task.cancel()
-            _abandon(task)
+            await asyncio.wait([task], timeout=4 * grace)
+        except asyncio.CancelledError:
+            pass  # raised below, when the run has ended
         if not task.done():
-            await asyncio.wait([task], timeout=limit)
+            task.cancel()
+            await _outlast(task, grace)
+        _abandon(task)
         raise
     return task.result()
+
+
+async def _outlast(task: asyncio.Task[Any], seconds: float) -> None:
+    """Wait for `task`, whoever cancels the wait meanwhile."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while not task.done() and (left := deadline - loop.time()) > 0:
+        try:
+            await asyncio.wait([task], timeout=left)
+        except asyncio.CancelledError:
+            continue
 
 
 def was_cancelled(error: BaseException) -> bool:
