@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cantle.tools import processes
+from cantle.tools.processes import GRACE
 from cantle_agent.tool import ToolResult
 from packages.cantle.tests.tools.harness import FakeContext, Tools, alive, detail, details_of, text_of
 
@@ -54,7 +56,10 @@ async def test_h01_a_child_that_keeps_printing_does_not_hold_the_call(tools: Too
     assert "still runs" in text_of(result)
 
 
-async def test_h01_output_that_is_on_its_way_is_kept(tools: Tools) -> None:
+async def test_h01_output_that_is_on_its_way_is_kept(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    # On a busy machine it may be on its way for long.
+    monkeypatch.setattr(processes, "_QUIET", 20.0)
+    monkeypatch.setattr(processes, "_DRAIN", 20.0)
     result = await tools.bash("(sleep 0.03; echo late) & echo early")
     assert text_of(result) == "early\nlate\n"
     assert result.details == {"exitCode": 0}
@@ -85,7 +90,7 @@ async def test_h02_an_abort_ends_the_whole_tree(tools: Tools) -> None:
     begin = time.monotonic()
     context.controller.abort("Operation aborted")
     result = await call
-    assert time.monotonic() - begin < 1.5
+    assert time.monotonic() - begin < GRACE
     assert result.is_error
     assert text_of(result) == "ready\n\nThe command was stopped: Operation aborted."
     assert details_of(result) == {"aborted": True}
@@ -108,7 +113,7 @@ async def test_h02_what_ignores_term_is_killed(tools: Tools) -> None:
     begin = time.monotonic()
     context.controller.abort()
     result = await call
-    assert 1.5 < time.monotonic() - begin < 5
+    assert GRACE <= time.monotonic() - begin < GRACE + 3
     assert text_of(result).startswith("ready\n")
     assert not alive(number(tools, "child"))
 
@@ -119,7 +124,7 @@ async def test_h02_a_command_may_clean_up_on_term(tools: Tools) -> None:
     begin = time.monotonic()
     context.controller.abort()
     result = await call
-    assert time.monotonic() - begin < 1.5
+    assert time.monotonic() - begin < GRACE
     assert text_of(result).startswith("ready\ncleaned\n")
 
 

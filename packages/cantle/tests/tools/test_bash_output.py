@@ -120,6 +120,7 @@ async def test_h09_binary_output_is_text_with_replacements(tools: Tools) -> None
         ("\x9b31mred", "red"),
         ("cut \x1b[38;5", "cut "),
         ("cut \x1b", "cut "),
+        ("cut \x1b[38;5\nnext", "cut \nnext"),
         ("\x1b]0;never closed\nnext line", "\nnext line"),
         ("tab\tcr\rlf\n", "tab\tcr\rlf\n"),
         ("10%\x0820%\x07", "10%20%"),

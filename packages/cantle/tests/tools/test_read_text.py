@@ -1,5 +1,6 @@
 """`read` on text: windows, limits, and the notices that say how to go on."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from cantle.tools.read.file import read_file
 from cantle.tools.truncation import MAX_BYTES, MAX_LINES
+from cantle_agent.tool import ToolError
 from packages.cantle.tests.tools.harness import FakeContext, Tools, as_nobody, detail, text_of
 from tests.support.samples import samples
 
@@ -197,8 +199,8 @@ async def test_an_abort_ends_a_long_read(tools: Tools) -> None:
         file.write(b"a\n" * 100_000)
         file.truncate(1 << 36)
     context = FakeContext()
-    context.controller.abort("stop it")
-    with pytest.raises(Exception, match="stop it"):
+    asyncio.get_running_loop().call_later(0.05, context.controller.abort, "stop it")
+    with pytest.raises(ToolError, match="stop it"):
         await tools.call("read", {"path": "huge.txt", "offset": 200_000}, context)
 
 

@@ -154,7 +154,9 @@ class Command:
                 raise StartError(
                     f"it is too long for this system ({size:,} characters). Write it to a file and run that."
                 ) from None
-            raise StartError(f"{self._argv[0]}: {(problem.strerror or str(problem)).lower()}.") from None
+            raise StartError(
+                f"{problem.filename or self._argv[0]}: {(problem.strerror or str(problem)).lower()}."
+            ) from None
 
     def _ended(self, group: ProcessGroup, watch: Watch) -> CommandEnd:
         deadline = None if self._timeout is None else time.monotonic() + self._timeout

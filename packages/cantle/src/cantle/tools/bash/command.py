@@ -35,8 +35,10 @@ async def run_command(
     output = CommandOutput(environment.temp_dir)
 
     def show() -> None:
-        partial = _partial(output)
-        loop.call_soon_threadsafe(context.progress, partial)
+        try:
+            loop.call_soon_threadsafe(context.progress, _partial(output))
+        except RuntimeError:
+            command.stop("its event loop is closed")
 
     command = Command(
         [find_shell(environment.shell_path), "-c", text],

@@ -22,11 +22,10 @@ _KEPT = 4 * MAX_BYTES
 
 _SEQUENCE = re.compile(
     r"""
-      \x1b \[ [0-?]* [ -/]* (?: [@-~] | $ )             # CSI: colours, cursor
-    | \x9b [0-?]* [ -/]* (?: [@-~] | $ )                # the same with its one-character beginning
+      (?: \x1b \[ | \x9b ) [0-?]* [ -/]* [@-~]?         # CSI: colours, cursor; may be cut short
     | (?: \x1b [\]PX^_] | [\x90\x98\x9d-\x9f] )         # OSC, DCS, SOS, PM, APC: titles, links, images
       [^\x07\x1b\x9c\n]* (?: \x07 | \x1b \\ | \x9c )?
-    | \x1b [ -/]* (?: [0-~] | $ )                       # all others
+    | \x1b [ -/]* [0-~]?                                # all others
     """,
     re.VERBOSE,
 )
