@@ -143,8 +143,8 @@ ANSWERS: list[tuple[str, dict[str, Any], str]] = [
         {"http": {"body": "<html><title>Welcome</title></html>", "contentType": "text/html"}},
         "base URL",
     ),
-    ("nothing", {"http": {"body": ""}}, ""),
-    ("half a line", {"http": {"body": 'data: {"choices":[{"de', "contentType": "text/event-stream"}}, ""),
+    ("nothing", {"http": {"body": ""}}, "base URL"),
+    ("half a line", {"http": {"body": 'data: {"choices":[{"de', "contentType": "text/event-stream"}}, "base URL"),
     ("a client error", {"error": {"status": 400, "message": "bad things"}}, "bad things"),
 ]
 

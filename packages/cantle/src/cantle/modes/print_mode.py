@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import AutoRetryStart, SessionEvent
+from cantle.modes.failures import describe_failure
 from cantle.modes.output import Output
 from cantle_agent.events import MessageUpdate
 from cantle_ai.content import UserContent
@@ -71,10 +72,7 @@ def _outcome(session: AgentSession) -> int:
     last = _last_answer(session)
     if last is None or last.stop_reason in ("stop", "toolUse", "deferred"):
         return 0
-    reason = last.error_message or f"the run ended with `{last.stop_reason}`"
-    if last.stop_reason == "length":
-        reason = "the answer was cut at the model's output limit; ask it to go on with `cantle -c`"
-    sys.stderr.write(f"cantle: {reason.rstrip('.')}.\n")
+    sys.stderr.write(f"cantle: {describe_failure(last)}\n")
     return 1
 
 
@@ -96,7 +94,8 @@ class _TextListener:
         if isinstance(event, AutoRetryStart):
             seconds = f"{event.delay_ms / 1000:g} s"
             sys.stderr.write(
-                f"cantle: {event.error_message}; trying again in {seconds} ({event.attempt} of {event.max_attempts}).\n"
+                f"cantle: {' '.join(event.error_message.split())}; trying again in {seconds} "
+                f"({event.attempt} of {event.max_attempts}).\n"
             )
 
 
