@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cantle_agent.config import RequestedToolCall
+from cantle_agent.config import FinishedToolCall, RequestedToolCall
 from cantle_agent.events import AgentEvent, ToolExecutionEnd, ToolExecutionUpdate
 from cantle_agent.tool import ToolContext, ToolResult
 from packages.agent.tests.support import Doors, call, make_tool, results, run, says
@@ -139,6 +139,35 @@ async def test_progress_after_a_tool_has_settled_is_ignored():
 
     _, told, _ = await run([says("", call()), "done"], [make_tool(execute=execute)], emit=emit)
     assert not told.of(ToolExecutionUpdate)
+
+
+async def test_progress_of_a_settled_call_is_ignored_while_others_run_and_while_hooks_do():
+    doors = Doors()
+    contexts: list[ToolContext] = []
+
+    async def execute(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
+        contexts.append(context)
+        return ToolResult()
+
+    def hook(finished: FinishedToolCall) -> None:
+        if finished.call.name == "quick":
+            contexts[0].progress(ToolResult.of("from a hook"))
+
+    async def emit(event: AgentEvent) -> None:
+        if isinstance(event, ToolExecutionEnd):
+            contexts[0].progress(ToolResult.of("too late"))
+            doors.open("slow")
+
+    _, told, _ = await within(
+        5,
+        run(
+            [says("", call("quick"), call("slow")), "done"],
+            [make_tool("quick", execute), doors.tool("slow")],
+            emit=emit,
+            after_tool_call=[hook],
+        ),
+    )
+    assert told.finished == ["quick", "slow"] and not told.of(ToolExecutionUpdate)
 
 
 async def test_progress_from_another_thread_comes_before_the_end():

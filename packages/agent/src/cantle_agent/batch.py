@@ -101,9 +101,9 @@ class Batch:
 
     async def _execute(self, ready: ReadyCall, channel: _Channel) -> None:
         context = _RunningCall(ready.call, self._signal, channel)
-        settled = await execute_call(ready, context, self._config, self._signal)
-        context.close()
-        channel.put_nowait(settled)
+        channel.put_nowait(
+            await execute_call(ready, context, self._config, self._signal, on_settled=context.close)
+        )
 
     async def _start(self, call: ToolCall) -> None:
         await self._emit(ToolExecutionStart(call.id, call.name, call.arguments))

@@ -9,7 +9,7 @@ call's result and nothing else: no call harms another, and none leaves the model
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -111,9 +111,14 @@ async def prepare_call(
 
 
 async def execute_call(
-    ready: ReadyCall, context: ToolContext, config: LoopConfig, signal: AbortSignal
+    ready: ReadyCall,
+    context: ToolContext,
+    config: LoopConfig,
+    signal: AbortSignal,
+    *,
+    on_settled: Callable[[], None],
 ) -> SettledCall:
-    """Run the tool and the hooks on its result."""
+    """Run the tool, call `on_settled`, and run the hooks on its result."""
     if signal.aborted:
         return aborted_call(ready.call)
     began = time.monotonic()
@@ -127,6 +132,7 @@ async def execute_call(
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises is its result
         result = _failure(error)
     duration = round((time.monotonic() - began) * 1000)
+    on_settled()
     for hook in config.after_tool_call:
         finished = FinishedToolCall(
             call=ready.call,

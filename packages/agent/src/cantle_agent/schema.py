@@ -230,9 +230,9 @@ def _convert(value: Json, wanted: str) -> Any:
 
 
 def _number(text: str, wanted: str) -> Any:
-    if not _NUMBER.fullmatch(text):
+    if not re.fullmatch(_NUMBER, text, re.ASCII):
         return _MISSING
-    if _INTEGER.fullmatch(text):
+    if re.fullmatch(_INTEGER, text, re.ASCII):
         return int(text)
     number = float(text)
     if not math.isfinite(number):
@@ -242,8 +242,8 @@ def _number(text: str, wanted: str) -> Any:
     return number
 
 
-_NUMBER = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?", re.ASCII)
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?"
+_INTEGER = r"[+-]?\d+"
 
 
 def _parsed(value: Json, opening: str, kind: type) -> Any:
