@@ -24,7 +24,7 @@ from cantle_agent.config import (
 )
 from cantle_agent.errors import SchemaError
 from cantle_agent.patience import LeftBehindError, patiently
-from cantle_agent.schema import ToolSchema, copy_json, problem_text, schema_of
+from cantle_agent.schema import copy_json, problem_text, schema_of
 from cantle_agent.tool import Tool, ToolContext, ToolError, ToolResult
 from cantle_ai.abort import AbortError, AbortSignal
 from cantle_ai.codec import JsonObject, encode_json
@@ -92,15 +92,24 @@ async def prepare_call(
         return aborted_call(call)
     try:
         tool = _look_up(call, tools)
+
+        def request() -> RequestedToolCall:
+            return RequestedToolCall(
+                call=call, tool=tool, arguments=copy_json(arguments), message=message, signal=signal
+            )
+
         arguments = _arguments_of(call)
         if tool.prepare is not None:
             arguments = tool.prepare(arguments)
-        schema = _schema(tool)
-        arguments = _valid(tool, schema, arguments)
-        arguments = await _ask_hooks(call, tool, schema, arguments, message, config, signal)
+        arguments = _valid(tool, arguments)
+        for hook in config.before_tool_call:
+            decision = await patiently(hook(request()), signal, config.grace)
+            if isinstance(decision, ChangeArguments):
+                arguments = _valid(tool, copy_json(decision.arguments))
+            elif decision is not None:
+                _obey(decision, "hook")
         if config.gate is not None:
-            request = _request(call, tool, arguments, message, signal)
-            verdict = await patiently(config.gate(request), signal, config.grace)
+            verdict = await patiently(config.gate(request()), signal, config.grace)
             if verdict is not None:
                 _obey(verdict, "gate")
         return ReadyCall(call, tool, arguments, message)
@@ -125,7 +134,7 @@ async def execute_call(
     try:
         result = _sound(
             ready.tool,
-            await patiently(ready.tool.execute(ready.arguments, context), signal, config.grace),
+            await patiently(ready.tool.execute(copy_json(ready.arguments), context), signal, config.grace),
         )
     except LeftBehindError as error:
         result = ToolResult.of(f"{ABORTED}, but {ready.tool.name} {error}.", is_error=True)
@@ -193,48 +202,18 @@ def _json_problem(text: str) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def _schema(tool: Tool) -> ToolSchema:
+def _valid(tool: Tool, arguments: JsonObject) -> JsonObject:
+    if not isinstance(arguments, dict):
+        raise TypeError(f"the arguments for {tool.name} became {type(arguments).__name__}, not an object")
     try:
-        return schema_of(tool.parameters)
+        schema = schema_of(tool.parameters)
     except SchemaError as error:
         text = f"The tool {tool.name} can't be called: its parameters are not a valid JSON schema ({error})."
         raise _FailureError(ToolResult.of(text, is_error=True)) from error
-
-
-def _valid(tool: Tool, schema: ToolSchema, arguments: JsonObject) -> JsonObject:
-    if not isinstance(arguments, dict):
-        raise TypeError(f"the arguments for {tool.name} became {type(arguments).__name__}, not an object")
     arguments, problems = schema.fit(arguments)
     if problems:
         raise _FailureError(ToolResult.of(problem_text(tool.name, problems), is_error=True))
     return arguments
-
-
-async def _ask_hooks(
-    call: ToolCall,
-    tool: Tool,
-    schema: ToolSchema,
-    arguments: JsonObject,
-    message: AssistantMessage,
-    config: LoopConfig,
-    signal: AbortSignal,
-) -> JsonObject:
-    for hook in config.before_tool_call:
-        request = _request(call, tool, arguments, message, signal)
-        decision = await patiently(hook(request), signal, config.grace)
-        if isinstance(decision, ChangeArguments):
-            arguments = _valid(tool, schema, copy_json(decision.arguments))
-        elif decision is not None:
-            _obey(decision, "hook")
-    return arguments
-
-
-def _request(
-    call: ToolCall, tool: Tool, arguments: JsonObject, message: AssistantMessage, signal: AbortSignal
-) -> RequestedToolCall:
-    return RequestedToolCall(
-        call=call, tool=tool, arguments=copy_json(arguments), message=message, signal=signal
-    )
 
 
 def _obey(decision: Block, who: str) -> None:
