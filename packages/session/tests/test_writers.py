@@ -129,30 +129,31 @@ def test_writers_at_the_same_time_lose_no_line_and_each_has_its_branch(tmp_path)
 
 
 DOOMED = """
-import os, sys
+import os, signal, sys
 from cantle_ai.messages import UserMessage
 from cantle_session.session import Session
 
-def write_for_ever(how, path):
+def tell(what):
+    os.write(1, b"%b\\n" % str(what).encode())  # at once, or a kill could cut it
+
+def write_until_killed(how, path):
+    tell(os.getpid())
     session = Session.open(path) if how == "open" else Session.create("/work", path)
-    number = 0
-    while True:
-        entry = session.append_message(UserMessage(f"{number} " + "x" * (number * 7919 % 70000)))
-        print(entry.id, flush=True)
-        number += 1
+    for number in range(200):
+        tell(session.append_message(UserMessage(f"{number} " + "x" * (number * 7919 % 70000))).id)
+    signal.pause()
 
 for line in sys.stdin:
     pid = os.fork()
     if pid == 0:
-        print(os.getpid(), flush=True)
-        write_for_ever(*line.split())
+        write_until_killed(*line.split())
     os.waitpid(pid, 0)
-    print("dead", flush=True)
+    tell("dead")
 """
 
 
 class Doomed:
-    """Starts writers, one after another, that write until they are killed."""
+    """Starts writers, one after another, that write until they are killed, or have written a lot."""
 
     def __init__(self):
         self._parent = child(DOOMED)
@@ -167,10 +168,15 @@ class Doomed:
         """The ids that a writer told before it was killed, at least so many."""
         self._parent.stdin.write(f"{how} {path}\n")
         self._parent.stdin.flush()
-        pid = int(self._parent.stdout.readline())
-        told = [self._parent.stdout.readline().strip() for _ in range(lines)]
+        pid = int(self._line())
+        told = [self._line() for _ in range(lines)]
         os.kill(pid, signal.SIGKILL)
-        return told + [line.strip() for line in iter(self._parent.stdout.readline, "dead\n")]
+        return told + list(iter(self._line, "dead"))
+
+    def _line(self):
+        line = self._parent.stdout.readline()
+        assert line.endswith("\n"), f"the parent of the writers ended with {self._parent.wait()}"
+        return line.rstrip("\n")
 
 
 kills = pytest.mark.skipif(os.name == "nt", reason="SIGKILL and fork are of POSIX systems")
@@ -179,19 +185,24 @@ kills = pytest.mark.skipif(os.name == "nt", reason="SIGKILL and fork are of POSI
 @kills
 @pytest.mark.timeout(120)
 def test_no_line_that_was_acknowledged_is_lost_to_a_kill(tmp_path):
-    session = started(tmp_path)
-    path = session.file
-    session.close()
-    acknowledged, rounds = set(), samples(300, 30)
+    count = 0
     with Doomed() as writers:
-        for seed in range(rounds):
-            acknowledged |= set(writers.killed_after(random.Random(seed).randrange(30), "open", path))
-            session = Session.open(path)
-            assert acknowledged <= {entry.id for entry in session.entries()}
-            acknowledged.add(session.append_message(UserMessage("on")).id)
-            assert session.context().messages[-1].content == "on"
+        for block in range(samples(30, 3)):
+            session = started(tmp_path)
+            path = session.file
             session.close()
-    assert len(acknowledged) > 8 * rounds
+            acknowledged = set()
+            for seed in range(block * 10, block * 10 + 10):
+                acknowledged |= set(writers.killed_after(random.Random(seed).randrange(30), "open", path))
+                session = Session.open(path)
+                assert acknowledged <= {entry.id for entry in session.entries()}
+                acknowledged.add(session.append_message(UserMessage("on")).id)
+                assert session.context().messages[-1] == UserMessage(
+                    "on", session.path()[-1].message.timestamp
+                )
+                session.close()
+            count += len(acknowledged)
+    assert count > samples(30, 3) * 80
 
 
 @kills
