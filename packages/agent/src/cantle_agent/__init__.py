@@ -1,4 +1,7 @@
-"""Agent runtime: the loop, tools and their pipeline, events, queues, and the agent that holds them together."""
+"""Agent runtime: the loop, tools and their pipeline, events, queues, and the agent that holds them together.
+
+The decorator that makes a tool of a function is :func:`cantle_agent.function_tool.tool`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
         TurnEnd,
         TurnStart,
     )
-    from cantle_agent.function_tool import tool
     from cantle_agent.loop import agent_loop, run_loop
     from cantle_agent.messages import AgentMessage, CustomMessage, convert_to_llm
     from cantle_agent.queues import MessageQueue
@@ -82,7 +84,6 @@ __all__ = [
     "agent_loop",
     "convert_to_llm",
     "run_loop",
-    "tool",
 ]
 
 _HOMES = {
@@ -119,7 +120,6 @@ _HOMES = {
         "TurnEnd",
         "TurnStart",
     ),
-    "function_tool": ("tool",),
     "loop": ("agent_loop", "run_loop"),
     "messages": ("AgentMessage", "CustomMessage", "convert_to_llm"),
     "queues": ("MessageQueue",),
