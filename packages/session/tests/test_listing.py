@@ -163,7 +163,7 @@ def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path):
     other = made(there, "3", 1, session_id="xyz")
     assert find_session("abc1", here) == one
     assert find_session("abc2", here) == two
-    with pytest.raises(SessionLookupError, match="2 session"):
+    with pytest.raises(SessionLookupError, match="2 sessions"):
         find_session("abc", here)
     with pytest.raises(SessionLookupError, match="no session"):
         find_session("xyz", here)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -73,14 +73,13 @@ def find_session(
     """
     if "/" in text or os.sep in text or text.endswith(".jsonl"):
         return Path(text)
-    folders = [Path(directory)]
-    if root is not None:
-        folders.append(Path(root))
-    for folder, depth in zip(folders, (0, 1), strict=False):
-        found = _with_id(text, folder, depth)
+    for folders in ([Path(directory)], _children(root)):
+        found = _with_id(text, folders)
         if len(found) > 1:
-            listed = ", ".join(_id_of(path) for path in found[:5])
-            raise SessionLookupError(f"{text!r} is the beginning of {len(found)} session ids: {listed}")
+            listed = ", ".join(map(str, found[:5]))
+            raise SessionLookupError(
+                f"{text!r} fits {len(found)} sessions; give more of the id, or a path: {listed}"
+            )
         if found:
             return found[0]
     raise SessionLookupError(f"there is no session whose id begins with {text!r}")
@@ -196,19 +195,17 @@ def _files(folder: Path) -> Iterator[Path]:
         yield folder / name
 
 
-def _with_id(text: str, folder: Path, depth: int) -> list[Path]:
-    """The files in `folder`, or in the folders in it, whose id is `text`; failing that, begins with it."""
-    if not text:
-        return []
-    folders = [folder] if depth == 0 else sorted(path for path in _children(folder) if path.is_dir())
-    ids = [(path, _id_of(path)) for each in folders for path in _files(each)]
+def _with_id(text: str, folders: Sequence[Path]) -> list[Path]:
+    """The files in `folders` whose id is `text`; failing that, begins with it."""
+    ids = [(path, _id_of(path)) for folder in folders for path in _files(folder)] if text else []
     exact = [path for path, session_id in ids if session_id == text]
     return exact or [path for path, session_id in ids if session_id.startswith(text)]
 
 
-def _children(folder: Path) -> list[Path]:
+def _children(root: str | os.PathLike[str] | None) -> list[Path]:
+    """The folders in a folder; none where there is no such folder."""
     try:
-        return list(folder.iterdir())
+        return [] if root is None else sorted(path for path in Path(root).iterdir() if path.is_dir())
     except (FileNotFoundError, NotADirectoryError):
         return []
 
