@@ -13,6 +13,7 @@ import pytest
 from tests.support.paths import ROOT
 
 _OUTPUT = "CANTLE_COLLECTED_TESTS"
+_TARGET = os.environ.get(_OUTPUT)
 
 
 def parity_marks(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
@@ -27,9 +28,8 @@ def parity_marks(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Write what was collected to the file that the asking process waits for."""
-    target = os.environ.get(_OUTPUT)
-    if target:
-        Path(target).write_text(json.dumps(parity_marks(session.items)), encoding="utf-8")
+    if _TARGET:
+        Path(_TARGET).write_text(json.dumps(parity_marks(session.items)), encoding="utf-8")
 
 
 def collect_all() -> dict[str, list[str]]:

@@ -14,13 +14,18 @@ from pathlib import Path
 import pytest
 
 PACKAGES = ("node@22", "@earendil-works/pi-coding-agent@1.6.0")
+
+# Read here and once: the variables are gone when a test runs, so that no command under test sees them.
+_ASKED_FOR = os.environ.get("CANTLE_REF") == "1"
+_CACHE = Path(os.environ.get("CANTLE_REF_CACHE") or Path.home() / ".cache" / "cantle-reference")
+
 _SCRIPT = Path("node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js")
 _NODE = Path("node_modules/.bin/node")
 
 
 def reference_program() -> list[str]:
     """The words that start the reference; skips the calling test where it is not asked for."""
-    if os.environ.get("CANTLE_REF") != "1":
+    if not _ASKED_FOR:
         pytest.skip("compares with the reference implementation: set CANTLE_REF=1 (needs npm)")
     folder = _installed()
     return [str(folder / _NODE), str(folder / _SCRIPT)]
@@ -40,8 +45,7 @@ def reference() -> list[str]:
 
 @lru_cache(maxsize=1)
 def _installed() -> Path:
-    default = Path.home() / ".cache" / "cantle-reference"
-    folder = Path(os.environ.get("CANTLE_REF_CACHE") or default)
+    folder = _CACHE
     if (folder / _SCRIPT).is_file() and (folder / _NODE).exists():
         return folder
     npm = shutil.which("npm")
