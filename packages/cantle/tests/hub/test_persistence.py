@@ -219,15 +219,25 @@ async def test_the_name_and_the_model_cannot_be_saved_either(stage: NewStage, tm
         await it.session.set_thinking_level("high")
 
 
-async def test_a_session_file_that_was_changed_by_others_is_a_clear_error(stage: NewStage) -> None:
+async def test_a_session_that_cannot_be_read_is_a_clear_error(stage: NewStage) -> None:
+    it = await stage(["Hello."])
+    await it.session.prompt("go")
+    await it.session.close()
+    session = Session.open(it.session.session.file)
+    session.close()
+    with pytest.raises(SessionError, match="The session cannot be read"):
+        await stage([], session=session)
+
+
+async def test_lines_that_others_overwrote_are_named_in_a_warning(stage: NewStage) -> None:
     it = await stage(["Hello."])
     await it.session.prompt("go")
     await it.session.close()
     session = Session.open(it.session.session.file)
     size = it.session.session.file.stat().st_size
     it.session.session.file.write_bytes(b"x" * size)
-    with pytest.raises(SessionError, match="The session cannot be read"):
-        await stage([], session=session)
+    again = await stage([], session=session)
+    assert any("can no longer be read" in warning for warning in again.session.warnings)
 
 
 # --- a process that dies -------------------------------------------------------------------------
