@@ -144,7 +144,11 @@ ANSWERS: list[tuple[str, dict[str, Any], str]] = [
         "base URL",
     ),
     ("nothing", {"http": {"body": ""}}, "base URL"),
-    ("half a line", {"http": {"body": 'data: {"choices":[{"de', "contentType": "text/event-stream"}}, "base URL"),
+    (
+        "half a line",
+        {"http": {"body": 'data: {"choices":[{"de', "contentType": "text/event-stream"}},
+        "base URL",
+    ),
     ("a client error", {"error": {"status": 400, "message": "bad things"}}, "bad things"),
 ]
 

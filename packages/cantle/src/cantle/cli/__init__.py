@@ -12,14 +12,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 called wrongly, 128 + n ended by signal n
     (141 when nobody reads stdout any more)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments in (["--version"], ["-v"]):
-        from cantle.version import VERSION
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        from cantle.console import open_missing_streams
 
-        sys.stdout.write(f"{VERSION}\n")
-        return 0
-    from cantle.cli.dispatch import dispatch
-
+        open_missing_streams()
     try:
+        if arguments in (["--version"], ["-v"]):
+            return _version()
+        from cantle.cli.dispatch import dispatch
+
         return dispatch(arguments)
     except KeyboardInterrupt:
         return 130
+
+
+def _version() -> int:
+    from cantle.console import Results
+    from cantle.version import VERSION
+
+    results = Results()
+    results.say(f"{VERSION}\n")
+    return results.code

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
+from cantle.console import Results, notice
 from cantle.version import VERSION
 
 __all__ = ["Parser", "build_parser", "parse_arguments"]
@@ -30,7 +31,15 @@ class Parser(argparse.ArgumentParser):
     """Reports a wrong call as one sentence and where to read on, exit code 2."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"cantle: {message}. See `{self.prog} --help`.\n")
+        notice(f"{message}. See `{self.prog} --help`.")
+        raise SystemExit(2)
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Everything that argparse prints by itself is a result: help and version."""
+        results = Results()
+        results.say(message)
+        if results.code:
+            raise SystemExit(results.code)
 
 
 def build_parser() -> Parser:

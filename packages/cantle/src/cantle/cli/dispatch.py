@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -18,6 +16,7 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9-]*")
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Run what the command line asks for and return the exit code."""
+    from cantle.console import notice
     from cantle.errors import UserError
 
     try:
@@ -31,16 +30,8 @@ def dispatch(arguments: Sequence[str]) -> int:
 
         return run(options)
     except UserError as error:
-        sys.stderr.write(f"cantle: {error}\n")
+        notice(str(error))
         return error.exit_code
-    except BrokenPipeError:
-        return _reader_gone()
-
-
-def _reader_gone() -> int:
-    """Whoever read stdout has left: end quietly, also when Python flushes stdout at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 141
 
 
 def _command(word: str) -> Callable[[list[str]], int] | None:

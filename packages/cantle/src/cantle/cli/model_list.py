@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
+from cantle.console import Results, notice
 from cantle.errors import UserError
 from cantle.paths import ConfigPaths, config_directory
 from cantle.sdk import configured_models
@@ -20,7 +20,7 @@ def list_models(options: argparse.Namespace) -> int:
     warnings: list[str] = []
     models = configured_models(ConfigPaths(config_directory()), warnings)
     for warning in warnings:
-        sys.stderr.write(f"cantle: warning: {warning}\n")
+        notice(f"warning: {warning}")
     listed = [model for model in models.list(options.provider) if models.configured(model.provider)]
     if not listed:
         raise UserError(
@@ -29,8 +29,9 @@ def list_models(options: argparse.Namespace) -> int:
     wanted = [model for model in listed if _fits(model, options.list_models)]
     if not wanted:
         raise UserError(f'No model fits "{options.list_models}".', "`cantle --list-models` lists all.")
-    _print_table([_HEAD, *(_row(model) for model in wanted)])
-    return 0
+    results = Results()
+    results.say(_table([_HEAD, *(_row(model) for model in wanted)]))
+    return results.code
 
 
 def _fits(model: Model, search: str) -> bool:
@@ -60,8 +61,7 @@ def _count(tokens: int) -> str:
     return f"{tokens / 1000:.4g}K" if tokens >= 1000 else str(tokens)
 
 
-def _print_table(rows: list[tuple[str, ...]]) -> None:
+def _table(rows: list[tuple[str, ...]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(line.rstrip() + "\n")
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "".join(f"{line.rstrip()}\n" for line in lines)

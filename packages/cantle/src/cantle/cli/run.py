@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cantle.cli.inputs import collect_prompts, piped_stdin, text_or_file
+from cantle.console import notice
 from cantle.errors import UserError
 from cantle.paths import working_directory
 
@@ -23,8 +23,8 @@ SCRIPTED: Final = "scripted"
 """The provider whose `--model` is a file of answers."""
 
 NO_PROMPT: Final = (
-    'cantle: there is nothing to do. Give a prompt: cantle "explain this project"; or pipe one in. '
-    "See `cantle --help`.\n"
+    'there is nothing to do. Give a prompt: cantle "explain this project"; or pipe one in. '
+    "See `cantle --help`."
 )
 
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         return list_models(options)
     prompts = collect_prompts(options.prompts, options.files, piped_stdin(), working_directory())
     if not prompts:
-        sys.stderr.write(NO_PROMPT)
+        notice(NO_PROMPT)
         return 2
     from cantle.modes.output import take_stdout
 
@@ -54,7 +54,7 @@ async def _run(options: argparse.Namespace, prompts: Sequence[Prompt], descripto
     session = await create_agent_session(**session_options(options))
     try:
         for warning in session.warnings:
-            sys.stderr.write(f"cantle: warning: {warning}\n")
+            notice(f"warning: {warning}")
         if options.name:
             session.set_name(options.name)
         return await run_prompts(session, prompts, Output(descriptor), json_mode=options.mode == "json")

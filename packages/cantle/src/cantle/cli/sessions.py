@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
+from cantle.console import notice
 from cantle.errors import SessionError
 from cantle.paths import ConfigPaths, config_directory, working_directory
 from cantle.sdk import sessions_directory
@@ -64,7 +64,7 @@ def _last(directory: Path, cwd: Path) -> Session:
 
     path = latest(directory, cwd=cwd)
     if path is None:
-        sys.stderr.write(f"cantle: there is no earlier session in {cwd}; this starts a new one.\n")
+        notice(f"there is no earlier session in {cwd}; this starts a new one.")
         return Session.create(cwd, directory)
     return Session.open(path)
 

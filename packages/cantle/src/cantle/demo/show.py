@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cantle.console import Results, notice
 from cantle.demo.project_tests import Counts, run_tests
 from cantle.demo.script import PROMPT, responses
 from cantle.errors import UserError
@@ -32,7 +32,8 @@ def run_demo(folder: Path | None, *, as_json: bool) -> int:
 
     Raises UserError when `folder` cannot be used.
     """
-    say: Callable[[str], None] = _silent if as_json else _say
+    results = Results()
+    say: Callable[[str], None] = _silent if as_json else lambda text: results.say(text + "\n")
     started = time.monotonic()
     root = _fresh(folder)
     project = root / "project"
@@ -62,13 +63,11 @@ def run_demo(folder: Path | None, *, as_json: bool) -> int:
             "seconds": round(seconds, 3),
             "folder": str(project),
         }
-        sys.stdout.write(encode_json(report).decode() + "\n")
-    if not before.ok and after.ok:
-        return 0
-    sys.stderr.write(
-        f"cantle demo: it did not work: tests before: {before}; after: {after}. Look in {project}.\n"
-    )
-    return 1
+        results.say(encode_json(report).decode() + "\n")
+    if before.ok or not after.ok:
+        notice(f"the demo did not work: tests before: {before}; after: {after}. Look in {project}.")
+        return 1
+    return results.code
 
 
 async def _mend(project: Path, sessions: Path, figures: _Figures) -> AgentSession:
@@ -137,11 +136,6 @@ def _fresh(folder: Path | None) -> Path:
     except OSError as error:
         raise UserError(f"{folder} cannot be used: {error.strerror}.", "Name another folder.") from None
     return folder.resolve()
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def _silent(text: str) -> None:

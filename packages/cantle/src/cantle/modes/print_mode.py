@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
 
 from msgspec import Struct
 
+from cantle.console import READER_GONE, notice
 from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import AutoRetryStart, SessionEvent
 from cantle.modes.failures import describe_failure
@@ -17,10 +17,7 @@ from cantle_agent.events import MessageUpdate
 from cantle_ai.content import UserContent
 from cantle_ai.messages import AssistantMessage
 
-__all__ = ["READER_GONE", "Prompt", "run_prompts"]
-
-READER_GONE = 141
-"""Exit code when nobody reads stdout any more: what a shell says of a program that SIGPIPE ended. Nothing is printed."""
+__all__ = ["Prompt", "run_prompts"]
 
 
 class Prompt(Struct, frozen=True):
@@ -35,7 +32,7 @@ async def run_prompts(
     """Run `prompts` one after another and write to `output`. Returns the exit code.
 
     0 when the last answer is whole; 1 when one failed, was cut at the output limit or could not be written,
-    with the reason on stderr; 128 + n when signal n ended it, :data:`READER_GONE` when stdout's reader did.
+    with the reason on stderr; 128 + n when signal n ended it, :data:`cantle.console.READER_GONE` when stdout's reader did.
     Raises nothing that a session's `prompt` does not.
     """
     unsubscribe = session.subscribe(_JsonListener(session, output) if json_mode else _TextListener())
@@ -57,12 +54,12 @@ async def run_prompts(
                 _write_answer(session, output)
             await output.drain()
         except OSError as error:
-            sys.stderr.write(f"cantle: the output could not be written: {error.strerror or error}.\n")
+            notice(f"the output could not be written: {error.strerror or error}.")
             code = 1
         finally:
             unsubscribe()
     if signals.received is not None:
-        sys.stderr.write(f"cantle: stopped by {signal.Signals(signals.received).name}.\n")
+        notice(f"stopped by {signal.Signals(signals.received).name}.")
         return 128 + signals.received
     return READER_GONE if output.closed and not code else code
 
@@ -72,7 +69,7 @@ def _outcome(session: AgentSession) -> int:
     last = _last_answer(session)
     if last is None or last.stop_reason in ("stop", "toolUse", "deferred"):
         return 0
-    sys.stderr.write(f"cantle: {describe_failure(last)}\n")
+    notice(describe_failure(last))
     return 1
 
 
@@ -93,9 +90,9 @@ class _TextListener:
     async def __call__(self, event: SessionEvent) -> None:
         if isinstance(event, AutoRetryStart):
             seconds = f"{event.delay_ms / 1000:g} s"
-            sys.stderr.write(
-                f"cantle: {' '.join(event.error_message.split())}; trying again in {seconds} "
-                f"({event.attempt} of {event.max_attempts}).\n"
+            notice(
+                f"{' '.join(event.error_message.split())}; trying again in {seconds} "
+                f"({event.attempt} of {event.max_attempts})."
             )
 
 

@@ -1,0 +1,85 @@
+"""What a command says: results on stdout, everything else on stderr, in whatever state the two are."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+__all__ = ["READER_GONE", "Results", "notice", "open_missing_streams"]
+
+READER_GONE = 141
+"""Exit code when nobody reads stdout any more: what a shell says of a program that SIGPIPE ended. Nothing is printed."""
+
+_COMMANDS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+"""Control characters, which a terminal obeys, as escapes, which it shows."""
+
+
+class Results:
+    """Text on stdout, written at once. `code` is the exit code that a failure to write makes: 1, or READER_GONE.
+
+    After a failure, which is told on stderr, what follows is dropped.
+    """
+
+    def __init__(self) -> None:
+        self.code = 0
+
+    def say(self, text: str) -> None:
+        """Write `text`. Characters that stdout's encoding lacks become escapes."""
+        if self.code:
+            return
+        try:
+            sys.stdout.write(_fitting(text, sys.stdout.encoding))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.code = READER_GONE
+        except OSError as error:
+            notice(f"the output could not be written: {error.strerror}.")
+            self.code = 1
+        if self.code:
+            _discard(sys.stdout.fileno())
+
+
+def notice(text: str) -> None:
+    """Tell the user something, as one line on stderr. A stderr that cannot be written to costs nothing but that."""
+    try:
+        sys.stderr.write(_fitting(f"cantle: {text.translate(_COMMANDS)}\n", sys.stderr.encoding))
+        sys.stderr.flush()
+    except OSError:
+        _discard(sys.stderr.fileno())
+
+
+def open_missing_streams() -> None:
+    """Give the descriptors 0 to 2 that are closed something to lead to.
+
+    Otherwise the next files that are opened get them: what is meant for the user would be written into a file,
+    or what is meant for stderr into the answer. A closed stdout stays one that cannot be written to.
+    """
+    for descriptor, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, flags)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+    if sys.stdout is None:
+        sys.stdout = _text(1)
+    if sys.stderr is None:
+        sys.stderr = _text(2)
+
+
+def _text(descriptor: int) -> io.TextIOWrapper:
+    return open(descriptor, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+def _fitting(text: str, encoding: str | None) -> str:
+    encoding = encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _discard(descriptor: int) -> None:
+    """Let what a stream still holds go nowhere, or Python's own flush at exit fails and changes the exit code."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
