@@ -33,7 +33,7 @@ def test_importing_them_loads_no_http_client():
     assert "cantle_ai.transport.certificates" not in modules
 
 
-def test_a_plain_request_loads_nothing_for_tls_or_failures():
+def test_a_plain_request_loads_nothing_for_tls_proxies_or_failures():
     code = """
 import asyncio, threading, socket
 from cantle_ai.transport.port import HttpRequest
@@ -52,6 +52,7 @@ async def main():
 asyncio.run(main())
 """
     modules = loaded(code)
-    assert "urllib3" in modules
-    assert "cantle_ai.transport.certificates" not in modules
+    assert "http.client" in modules
+    late = {"urllib3", "importlib.metadata", "hashlib", "encodings.idna", "cantle_ai.transport.certificates"}
+    assert not late & modules
     assert "cantle_ai.transport._failures" not in modules

@@ -1,32 +1,41 @@
-"""One connection of `urllib3`, with what a request in a thread needs beside it. Imported in that thread.
+"""One connection, with what a request in a thread needs beside it. Imported in that thread.
 
-`urllib3` speaks TLS, tunnels through proxies and writes the request. The socket is made here, because it must
-be possible to shut it from another thread at any moment: while it connects, in the TLS handshake, while the
-proxy or the server is silent. A duplicate of its descriptor serves for that; shutting the duplicate shuts the
-connection, even when TLS has taken the original over.
+`urllib3` speaks TLS and tunnels through proxies (`cantle_ai.transport._secure`); where neither is wanted, as
+with a model on one's own machine, what it builds on does alone: `http.client`. The socket is made here, because
+it must be possible to shut it from another thread at any moment: while it connects, in the TLS handshake, while
+the proxy or the server is silent. A duplicate of its descriptor serves for that; shutting the duplicate shuts
+the connection, even when TLS has taken the original over.
 """
 
 from __future__ import annotations
 
 import http.client
+import selectors
 import socket
-import ssl
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 from msgspec import Struct
-from urllib3.connection import HTTPConnection, HTTPSConnection, ProxyConfig
-from urllib3.util.url import Url, parse_url
 
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.transport.port import TransportError
 from cantle_ai.transport.proxies import Proxy
+
+if TYPE_CHECKING:
+    import ssl
+
+    from cantle_ai.transport._secure import SecureConnection
 
 __all__ = ["Connection", "Target", "Watch", "parse_target"]
 
 _KEEPALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 """Probe a silent peer after 60 s, then every 15 s. A model may think for long, so silence alone cuts nothing;
 a peer whose machine is gone fails the probes and ends the wait after two minutes."""
+
+_PLAIN_URL = frozenset(ascii_letters + digits + ":/?&=._~-")
+"""What an address may consist of in order to need no normalising."""
 
 
 class Watch(Protocol):
@@ -53,29 +62,39 @@ class Target(Struct, frozen=True):
 def parse_target(url: str) -> tuple[str, str, int, str]:
     """Scheme, host, port and request target of an absolute URL. Raises :class:`ConfigurationError`."""
     try:
-        parsed = parse_url(url)
+        scheme, host, port, path = _split(url)
     except ValueError:
-        parsed = Url()
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+        scheme, host, port, path = None, None, None, ""
+    if scheme not in ("http", "https") or not host:
         raise ConfigurationError(
             None, f"{url!r} is not an address; a base URL begins with http:// or https://"
         )
-    port = parsed.port or (443 if parsed.scheme == "https" else 80)
-    return parsed.scheme, parsed.host.strip("[]"), port, parsed.request_uri
+    return scheme, host.strip("[]"), port or (443 if scheme == "https" else 80), path
 
 
-class _Plain(HTTPConnection):
+def _split(url: str) -> tuple[str | None, str | None, int | None, str]:
+    if _PLAIN_URL.issuperset(url) and "/." not in url and not url.endswith("?"):
+        plain = urlsplit(url)
+        query = f"?{plain.query}" if plain.query else ""
+        return plain.scheme, plain.hostname, plain.port, f"{plain.path or '/'}{query}"
+    from urllib3.util.url import parse_url
+
+    parsed = parse_url(url)
+    return parsed.scheme, parsed.host, parsed.port, parsed.request_uri
+
+
+class _PlainConnection(http.client.HTTPConnection):
+    """Gets its socket from `dial`, which must be set before it connects."""
+
     dial: Callable[[str, int], socket.socket]
 
-    def _new_conn(self) -> socket.socket:
-        return self.dial(self._dns_host, self.port)
+    def __init__(self, host: str, port: int, timeout: float | None) -> None:
+        # The dot of a name that is complete is for the lookup; servers do not expect it in the Host header.
+        super().__init__(host.rstrip("."), port, timeout=timeout)
+        self._name = host
 
-
-class _Secure(HTTPSConnection):
-    dial: Callable[[str, int], socket.socket]
-
-    def _new_conn(self) -> socket.socket:
-        return self.dial(self._dns_host, self.port)
+    def connect(self) -> None:
+        self.sock = self.dial(self._name, self.port)
 
 
 class Connection:
@@ -93,19 +112,19 @@ class Connection:
 
     def open(self, watch: Watch) -> None:
         """Connect, speak TLS, tunnel. Raises OSError and its kin, and :class:`TransportError`."""
-        target = self.target
         self._watch = watch
         self._raw.dial = self._dial
-        if target.proxy is not None and target.scheme == "https":
-            authorization = target.proxy.authorization
-            headers = {} if authorization is None else {"Proxy-Authorization": authorization}
-            self._raw.set_tunnel(target.host, target.port, headers=headers, scheme=target.proxy.scheme)
         self._raw.connect()
 
     @property
     def reusable(self) -> bool:
         """Whether the peer is still silent on the idle connection: neither closed it nor sent anything."""
-        return self._raw.is_connected
+        sock = self._raw.sock
+        if sock is None:
+            return False
+        with selectors.DefaultSelector() as selector:
+            selector.register(sock, selectors.EVENT_READ)
+            return not selector.select(0)
 
     def reuse(self, watch: Watch) -> None:
         """Let another request watch the open socket."""
@@ -120,6 +139,8 @@ class Connection:
         """Send a request and read the head of its answer. `timeout` bounds each wait, now and in the body."""
         target, raw = self.target, self._raw
         raw.timeout = timeout
+        if raw.sock is not None:
+            raw.sock.settimeout(timeout)
         if target.proxy is not None and target.scheme == "http":
             host = f"[{target.host}]" if ":" in target.host else target.host
             path = f"http://{host}:{target.port}{path}"
@@ -132,21 +153,20 @@ class Connection:
     def close(self) -> None:
         self._raw.close()
 
-    def _prepare(self, context: Callable[[], ssl.SSLContext]) -> _Plain | _Secure:
+    def _prepare(self, context: Callable[[], ssl.SSLContext]) -> _PlainConnection | SecureConnection:
         target, proxy = self.target, self.target.proxy
-        host, port = (target.host, target.port) if proxy is None else (proxy.host, proxy.port)
-        timeout = self._connect_timeout
         if target.scheme == "http" and (proxy is None or proxy.scheme == "http"):
-            return _Plain(host, port, timeout=timeout)
-        if proxy is None or target.scheme == "http":
-            return _Secure(host, port, timeout=timeout, ssl_context=context())
-        url = Url(scheme=proxy.scheme, host=proxy.host, port=proxy.port)
-        config = ProxyConfig(context(), False, None, None)
-        return _Secure(host, port, timeout=timeout, ssl_context=context(), proxy=url, proxy_config=config)
+            host, port = (target.host, target.port) if proxy is None else (proxy.host, proxy.port)
+            return _PlainConnection(host, port, self._connect_timeout)
+        from cantle_ai.transport._secure import secure_connection
+
+        return secure_connection(target, context(), self._connect_timeout)
 
     def _dial(self, host: str, port: int) -> socket.socket:
         failure: OSError | None = None
-        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+        # As bytes, a name that is ASCII does not go through the codec for international ones and its tables.
+        name = host.encode("ascii") if host.isascii() else host
+        for family, kind, protocol, _, address in socket.getaddrinfo(name, port, 0, socket.SOCK_STREAM):
             try:
                 sock = socket.socket(family, kind, protocol)
             except OSError as error:

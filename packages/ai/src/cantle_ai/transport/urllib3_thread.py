@@ -1,4 +1,4 @@
-"""The default transport: `urllib3`, one thread for each request.
+"""The default transport: `urllib3` and what it builds on, one thread for each request.
 
 The thread connects, sends, and reads whatever the socket has, up to 64 KB at once. What it read waits for the
 event loop, which takes all of it at its next turn; when more than 256 KB wait, the thread stops reading and so
