@@ -73,7 +73,7 @@ def _parse(path: Path, data: bytes) -> JsonObject:
         return {}
     try:
         value = msgspec.json.decode(data)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         value = _parse_slowly(path, data)
     if not isinstance(value, dict):
         raise ConfigurationFileError(f"{path} does not hold a JSON object.", "It must begin with a brace.")

@@ -11,19 +11,24 @@ $CANTLE_DIR, or ~/.cantle
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
-from cantle.errors import WorkingDirectoryError
+from cantle.errors import UserError, WorkingDirectoryError
 
 __all__ = [
     "ConfigPaths",
     "Documentation",
     "config_directory",
     "documentation",
+    "is_file",
+    "is_folder",
+    "present",
     "project_directory",
+    "user_path",
     "working_directory",
 ]
 
@@ -65,11 +70,58 @@ class Documentation(Struct, frozen=True):
 
 
 def config_directory(environ: Mapping[str, str] | None = None) -> Path:
-    """`CANTLE_DIR` (a leading `~` is the home folder), or `~/.cantle`. It need not exist."""
+    """`CANTLE_DIR` (a leading `~` is the home folder), or `~/.cantle`. It need not exist.
+
+    Raises :class:`UserError` when a home folder or the working directory is needed to tell, and not known.
+    """
     configured = (os.environ if environ is None else environ).get("CANTLE_DIR")
     if configured:
-        return Path(configured).expanduser().absolute()
-    return Path.home() / ".cantle"
+        path = user_path(configured)
+        return path if path.is_absolute() else working_directory() / path
+    try:
+        return Path.home() / ".cantle"
+    except RuntimeError:
+        raise UserError(
+            "Your home folder is not known.", "Set HOME, or CANTLE_DIR to a folder for the configuration."
+        ) from None
+
+
+def user_path(text: str) -> Path:
+    """`text` as a path, a leading `~` or `~name` replaced by that home folder. Raises :class:`UserError`."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise UserError(
+            f"The home folder that {text} begins with is not known.", "Write the path out."
+        ) from None
+
+
+def is_folder(path: Path) -> bool:
+    """Whether `path` is a folder. False, too, for what is out of reach or can be no path."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def is_file(path: Path) -> bool:
+    """Whether `path` is a regular file. False, too, for what is out of reach or can be no path."""
+    return stat.S_ISREG(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def present(path: Path) -> bool:
+    """Whether there is something at `path`, which may be out of reach: reading it will say so."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def project_directory(cwd: Path) -> Path:
@@ -80,16 +132,20 @@ def project_directory(cwd: Path) -> Path:
 def working_directory(path: str | Path | None = None) -> Path:
     """`path`, or the process's working directory, as an absolute path.
 
-    Raises :class:`WorkingDirectoryError` when it is gone or is not a folder.
+    Raises :class:`WorkingDirectoryError` when it is gone, is not a folder or out of reach.
     """
     try:
-        absolute = (Path.cwd() if path is None else Path(path).expanduser()).resolve()
+        absolute = Path(os.path.realpath(Path.cwd() if path is None else user_path(str(path))))
+    except ValueError:
+        raise WorkingDirectoryError(
+            f"No folder can have the name {str(path)!r}.", "Choose another folder."
+        ) from None
     except FileNotFoundError:
         raise WorkingDirectoryError(
             "The current working directory no longer exists.", "Change to a folder that exists and try again."
         ) from None
-    if not absolute.is_dir():
-        problem = "is not a folder" if absolute.exists() else "does not exist"
+    if not is_folder(absolute):
+        problem = "is not a folder" if present(absolute) else "does not exist"
         raise WorkingDirectoryError(
             f"The working directory {absolute} {problem}.", "Create it, or choose another folder."
         )

@@ -18,7 +18,16 @@ from cantle.hub.model_selection import choose_level, choose_model, require_key
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, RetryLimits, pause
 from cantle.hub.tool_selection import select_tools
-from cantle.paths import ConfigPaths, config_directory, documentation, project_directory, working_directory
+from cantle.paths import (
+    ConfigPaths,
+    config_directory,
+    documentation,
+    is_folder,
+    present,
+    project_directory,
+    user_path,
+    working_directory,
+)
 from cantle.prompt.context_files import load_context_files, prompt_file
 from cantle.prompt.system_prompt import PromptParts, build_system_prompt
 from cantle.settings import Settings, load_settings, read_session_dir
@@ -154,7 +163,7 @@ def sessions_directory(
     """
     chosen = explicit or os.environ.get("CANTLE_SESSION_DIR") or read_session_dir(cwd) or settings.session_dir
     if chosen:
-        return cwd / Path(chosen).expanduser()
+        return cwd / user_path(str(chosen))
     return session_folder(cwd, paths.sessions)
 
 
@@ -178,7 +187,7 @@ def _trusted(
     trusted = decide_trust(cwd, paths.trust, decision=decision, default=settings.default_project_trust)
     undecided = decision is None and settings.default_project_trust == "ask"
     local = project_directory(cwd)
-    if not trusted and undecided and local.is_dir() and saved_decision(cwd, paths.trust) is None:
+    if not trusted and undecided and is_folder(local) and saved_decision(cwd, paths.trust) is None:
         warnings.append(f"{local} is not read, because this project is not trusted; --approve reads it.")
     return trusted
 
@@ -192,7 +201,7 @@ def configured_models(paths: ConfigPaths, warnings: list[str]) -> Models:
     if (warning := credentials.warning()) is not None:
         warnings.append(warning)
     models = Models(credentials=credentials)
-    if not paths.models.exists():
+    if not present(paths.models):
         return models
     from cantle_ai.models_file import load_models_file
 

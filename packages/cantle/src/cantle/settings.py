@@ -14,13 +14,14 @@ because a later list may change an earlier one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
-from cantle.errors import ConfigurationFileError
+from cantle.errors import ConfigurationFileError, UserError
 from cantle.json_file import read_json_file, update_json_file
-from cantle.paths import ConfigPaths, project_directory
+from cantle.paths import ConfigPaths, project_directory, user_path
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS
@@ -31,6 +32,9 @@ QueueMode: TypeAlias = Literal["all", "one-at-a-time"]
 ProjectTrust: TypeAlias = Literal["ask", "always", "never"]
 
 _Check: TypeAlias = "tuple[Callable[[Json], bool], str]"
+
+_MOST: Final = 2**31 - 1
+"""The largest count. In milliseconds it is what timers can wait for: 24 days."""
 
 USER_ONLY: Final = ("defaultProjectTrust",)
 """Keys that a project's file may not set."""
@@ -101,7 +105,7 @@ class Settings:
     def shell_path(self) -> str | None:
         """The shell that commands run in, a leading `~` resolved."""
         path = self._text("shellPath")
-        return None if path is None else str(Path(path).expanduser())
+        return None if path is None else str(user_path(path))
 
     @property
     def shell_command_prefix(self) -> str | None:
@@ -158,7 +162,7 @@ def read_session_dir(cwd: Path) -> str | None:
     except ConfigurationFileError:
         return None
     value = (raw or {}).get("sessionDir")
-    return value if isinstance(value, str) and value else None
+    return value if isinstance(value, str) and value and _is_path(value) else None
 
 
 def save_settings(path: Path, changes: Mapping[str, Json]) -> None:
@@ -233,10 +237,20 @@ def _is_text(value: Json) -> bool:
     return isinstance(value, str)
 
 
+def _is_path(value: Json) -> bool:
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    try:
+        os.fsencode(user_path(value))
+    except (UserError, UnicodeEncodeError):
+        return False
+    return True
+
+
 def _is_count(value: Json) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return value >= 0 and (isinstance(value, int) or value.is_integer())
+    return 0 <= value <= _MOST and (isinstance(value, int) or value.is_integer())
 
 
 def _one_of(*choices: str) -> _Check:
@@ -246,7 +260,8 @@ def _one_of(*choices: str) -> _Check:
 
 _TEXT: _Check = (_is_text, "a string")
 _FLAG: _Check = (lambda value: isinstance(value, bool), "true or false")
-_COUNT: _Check = (_is_count, "a whole number, 0 or more")
+_PATH: _Check = (_is_path, "a path")
+_COUNT: _Check = (_is_count, f"a whole number from 0 to {_MOST}")
 _OBJECT: _Check = (lambda value: isinstance(value, dict), "an object")
 _TEXTS: _Check = (
     lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
@@ -264,8 +279,8 @@ _KEYS: Final[Mapping[str, _Check]] = {
     "steeringMode": _MODE,
     "followUpMode": _MODE,
     "defaultProjectTrust": _one_of("ask", "always", "never"),
-    "sessionDir": _TEXT,
-    "shellPath": _TEXT,
+    "sessionDir": _PATH,
+    "shellPath": _PATH,
     "shellCommandPrefix": _TEXT,
     "httpIdleTimeoutMs": (
         lambda value: value == "disabled" or _is_count(value),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cantle.errors import ConfigurationFileError
 from cantle.json_file import read_json_file, update_json_file
-from cantle.paths import project_directory
+from cantle.paths import is_folder, present, project_directory
 from cantle.settings import ProjectTrust
 from cantle_ai.codec import JsonObject
 
@@ -35,9 +35,9 @@ PROTECTED = (
 def needs_trust(cwd: Path) -> bool:
     """Whether there is anything to decide about: protected files in `.cantle`, or `.agents/skills` at or above."""
     folder = project_directory(cwd)
-    if folder.is_dir() and any((folder / name).exists() for name in PROTECTED):
+    if is_folder(folder) and any(present(folder / name) for name in PROTECTED):
         return True
-    return any((parent / ".agents" / "skills").is_dir() for parent in (cwd, *cwd.parents))
+    return any(is_folder(parent / ".agents" / "skills") for parent in (cwd, *cwd.parents))
 
 
 def decide_trust(

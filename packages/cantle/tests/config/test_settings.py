@@ -135,7 +135,7 @@ def test_an_empty_file_and_a_byte_order_mark_are_fine(tmp_path: Path, data: byte
         ('{"retry": 4}', "retry must be an object, not 4"),
         (
             '{"retry": {"maxRetries": "three"}}',
-            'retry.maxRetries must be a whole number, 0 or more, not "three"',
+            'retry.maxRetries must be a whole number from 0 to 2147483647, not "three"',
         ),
         ('{"retry": {"maxRetries": -1}}', "retry.maxRetries must be a whole number"),
         ('{"retry": {"baseDelayMs": 1e999}}', "retry.baseDelayMs must be a whole number"),

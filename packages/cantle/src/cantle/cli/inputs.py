@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cantle.errors import UserError
 from cantle.modes.print_mode import Prompt
+from cantle.paths import is_file
 from cantle_ai.content import TextContent, UserContent
 
 __all__ = ["collect_prompts", "piped_stdin", "text_or_file"]
@@ -27,17 +28,19 @@ def piped_stdin() -> str | None:
 def collect_prompts(
     prompts: Sequence[str], files: Sequence[str], stdin: str | None, cwd: Path
 ) -> list[Prompt]:
-    """The prompts to run. Stdin and files come before the first one's own text, and make one without any.
+    """The prompts to run; those of nothing but white space are none. Stdin and files come before the first one's
+    own text, and make one without any.
 
     Raises UserError for a file that cannot be read or sent.
     """
-    first = [part for part in (stdin, *(_without_surrogates(p) for p in prompts[:1])) if part]
+    said = [_without_surrogates(prompt) for prompt in prompts if prompt.strip()]
+    first = [part for part in (stdin, *said[:1]) if part]
     images: list[UserContent] = []
     texts: list[str] = []
     for name in files:
         _attach(name, cwd, texts, images)
     text = "\n".join([*texts, *first])
-    rest = [Prompt(_without_surrogates(prompt)) for prompt in prompts[1:]]
+    rest = [Prompt(text) for text in said[1:]]
     if images:
         blocks = [TextContent(text)] if text else []
         return [Prompt([*blocks, *images]), *rest]
@@ -49,12 +52,8 @@ def text_or_file(value: str) -> str:
 
     Raises UserError when there is such a file and it cannot be read.
     """
-    try:
-        is_file = Path(value).is_file()
-    except ValueError:  # a NUL byte
-        return value
-    if not is_file:
-        return value
+    if not is_file(Path(value)):
+        return _without_surrogates(value)
     try:
         return Path(value).read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cantle.console import notice
 from cantle.errors import SessionError
-from cantle.paths import ConfigPaths, config_directory, working_directory
+from cantle.paths import ConfigPaths, config_directory, present, user_path, working_directory
 from cantle.sdk import sessions_directory
 from cantle.settings import load_settings
 from cantle_session.errors import SessionFileError, SessionLookupError
@@ -43,14 +43,14 @@ def choose_session(options: argparse.Namespace) -> Session | None:
 def _named(text: str, directory: Path, root: Path, cwd: Path) -> Session:
     from cantle_session.listing import find_session
 
-    path = find_session(str(Path(text).expanduser()), directory, root=root)
-    if not path.exists():
+    named = user_path(text)
+    path = find_session(str(named), directory, root=root)
+    if not present(path):
         raise SessionError(
             f"There is no session file {path}.", "Give an existing one, or start without --session."
         )
     session = Session.open(path)
-    is_path = path == Path(text).expanduser()
-    if not is_path and not _same_folder(session.header.cwd, cwd):
+    if path != named and not _same_folder(session.header.cwd, cwd):
         home = session.header.cwd
         session.close()
         raise SessionError(

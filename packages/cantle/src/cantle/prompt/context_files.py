@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cantle.errors import ConfigurationFileError
-from cantle.paths import project_directory
+from cantle.paths import is_file, project_directory
 
 __all__ = ["CONTEXT_NAMES", "ContextFile", "load_context_files", "prompt_file"]
 
@@ -46,7 +46,7 @@ def prompt_file(name: str, *, cwd: Path, config_dir: Path, trusted: bool) -> str
     folders: Iterable[Path] = (project_directory(cwd), config_dir) if trusted else (config_dir,)
     for folder in folders:
         path = folder / name
-        if path.is_file():
+        if is_file(path):
             return read_text(path)
     return None
 
@@ -62,4 +62,4 @@ def read_text(path: Path) -> str:
 
 
 def _first(folder: Path) -> Path | None:
-    return next((path for name in CONTEXT_NAMES if (path := folder / name).is_file()), None)
+    return next((path for name in CONTEXT_NAMES if is_file(path := folder / name)), None)
