@@ -44,7 +44,7 @@ from cantle_agent.queues import MessageQueue, QueueMode
 from cantle_agent.schema import check_parameters
 from cantle_agent.tool import ExecutionMode, Tool
 from cantle_ai.abort import AbortController, AbortSignal
-from cantle_ai.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
+from cantle_ai.messages import AssistantMessage, ThinkingLevel, UserMessage
 from cantle_ai.model import Model, StreamOptions
 from cantle_ai.stream import StreamFunction
 from cantle_ai.usage import Usage, total_usage
@@ -279,8 +279,7 @@ class Agent:
                 self._drained = not self.steering and not self.follow_ups
 
     def _track_message(self, message: AgentMessage) -> None:
-        if isinstance(message, AssistantMessage | ToolResultMessage) and message.usage is not None:
-            self._usage = total_usage([self._usage, message.usage])
+        self._usage = total_usage([self._usage, usage_of([message])])
         if isinstance(message, AssistantMessage):
             self.partial_message = None
             if message.stop_reason in ("error", "aborted"):
@@ -345,7 +344,7 @@ def _check_tools(tools: Sequence[Tool]) -> None:
     names: set[str] = set()
     for tool in tools:
         if not tool.name:
-            raise SchemaError("A tool has no name.")
+            raise SchemaError("A tool has no name; give each tool one.")
         if tool.name in names:
             raise SchemaError(f"There are two tools named {tool.name!r}; rename one or leave it out.")
         names.add(tool.name)

@@ -34,6 +34,7 @@ class Batch:
         message: AssistantMessage,
         tools: Sequence[Tool],
         config: LoopConfig,
+        *,
         emit: Emit,
         record: _Record,
         signal: AbortSignal,

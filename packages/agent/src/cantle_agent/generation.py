@@ -1,7 +1,8 @@
 """One generation: the transcript projected to a request, the request's stream told as events, its final message.
 
-Projection is late and one-way: agent messages, `transform_context`, `convert_to_llm`, a context for this request
-alone (the wire API leaves out what a provider can't take). Whatever goes wrong on the way is the answer, as the model's own failures are.
+Projection is late and one-way: agent messages, `transform_context`, `convert_to_llm`, a context for this
+request alone (the wire API leaves out what a provider can't take). Whatever goes wrong on the way is the
+answer, as the model's own failures are.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from cantle_agent.events import (
 )
 from cantle_agent.generation import ask_hook, generate
 from cantle_agent.messages import AgentMessage, last_shown, unanswered
-from cantle_agent.patience import follow, see_through, was_cancelled
+from cantle_agent.patience import see_through, was_cancelled
 from cantle_agent.queues import MessageQueue
 from cantle_agent.rendezvous import Rendezvous
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
@@ -57,12 +57,11 @@ async def run_loop(
     it, each call with its result. Raises ContinueError if there is nothing to continue, before any event;
     and what `emit` raised first, after the last event.
     """
-    controller = AbortController()
-    unlink = follow(signal, controller)
+    controller = AbortController(signal)
     try:
         return await drive(prompts, context, config, emit, controller)
     finally:
-        unlink()
+        controller.detach()
 
 
 async def drive(
@@ -89,8 +88,7 @@ async def agent_loop(
 
     Leaving early aborts the run and awaits its end: at once with `contextlib.aclosing`, else when forgotten.
     """
-    meeting, controller = Rendezvous(), AbortController()
-    unlink = follow(signal, controller)
+    meeting, controller = Rendezvous(), AbortController(signal)
     task = asyncio.create_task(run_loop(prompts, context, config, meeting.put, controller.signal))
     task.add_done_callback(lambda _: meeting.end())
     try:
@@ -98,7 +96,7 @@ async def agent_loop(
             yield event
         await task
     finally:
-        unlink()
+        controller.detach()
         if not task.done():
             controller.abort("The run was left")
             meeting.leave()
@@ -167,7 +165,9 @@ class _Run:
             await self.add(self.incoming.popleft())
         answer = await self.answer()
         failed = answer.stop_reason in ("error", "aborted")
-        self.batch = Batch(answer, self.context.tools, self.config, self.emit, self.add, self.signal)
+        self.batch = Batch(
+            answer, self.context.tools, self.config, emit=self.emit, record=self.add, signal=self.signal
+        )
         if not failed:
             await self.batch.run()
         await self.emit(TurnEnd(answer, self.batch.results))

@@ -7,12 +7,12 @@ is cancelled; a second grace period later it is left behind. Work that is not ab
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
 
-__all__ = ["LeftBehindError", "WorkCancelledError", "follow", "patiently", "see_through", "was_cancelled"]
+__all__ = ["LeftBehindError", "WorkCancelledError", "patiently", "see_through", "was_cancelled"]
 
 _T = TypeVar("_T")
 
@@ -95,13 +95,6 @@ async def _contained(value: Awaitable[_T]) -> _T:
         return await value
     except SystemExit as wish:
         raise WorkCancelledError(f"tried to exit the program ({wish})") from wish
-
-
-def follow(signal: AbortSignal | None, controller: AbortController) -> Callable[[], None]:
-    """Abort `controller` when `signal` is, until the function that is returned is called."""
-    if signal is None:
-        return lambda: None
-    return signal.add_callback(lambda: controller.abort(signal.reason or ""))
 
 
 async def _ended(task: asyncio.Future[Any], signal: AbortSignal, grace: float) -> bool:

@@ -24,14 +24,14 @@ from cantle_agent.config import (
 )
 from cantle_agent.errors import SchemaError
 from cantle_agent.patience import LeftBehindError, patiently
-from cantle_agent.schema import copy_json, problem_text, schema_of
+from cantle_agent.schema import copy_object, problem_text, schema_of
 from cantle_agent.tool import Tool, ToolContext, ToolError, ToolResult
 from cantle_ai.abort import AbortError, AbortSignal
 from cantle_ai.codec import JsonObject, encode_json
 from cantle_ai.content import ImageContent, TextContent, ToolCall, UnknownContent, UserContent
 from cantle_ai.messages import AssistantMessage
 
-__all__ = ["ReadyCall", "SettledCall", "aborted_call", "execute_call", "prepare_call", "refused_call"]
+__all__ = ["ReadyCall", "SettledCall", "execute_call", "prepare_call", "refused_call"]
 
 ABORTED = "Operation aborted"
 _QUOTED = 200
@@ -55,15 +55,15 @@ class ReadyCall(Struct, frozen=True):
     message: AssistantMessage
 
 
-class _FailureError(Exception):
-    """Ends a call early with `result`."""
+class _BlockedError(Exception):
+    """A hook or the gate decided that the call does not run."""
 
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__()
-        self.result = result
+    def __init__(self, decision: Block) -> None:
+        super().__init__(decision.reason or "The call was blocked.")
+        self.terminate = decision.terminate
 
 
-def aborted_call(call: ToolCall) -> SettledCall:
+def _aborted_call(call: ToolCall) -> SettledCall:
     """The result of a call that an abort kept from starting."""
     return SettledCall(call, ToolResult.of(f"{ABORTED}: the call was not run.", is_error=True))
 
@@ -89,23 +89,23 @@ async def prepare_call(
 ) -> ReadyCall | SettledCall:
     """Everything before the tool runs."""
     if signal.aborted:
-        return aborted_call(call)
+        return _aborted_call(call)
     try:
         tool = _look_up(call, tools)
-
-        def request() -> RequestedToolCall:
-            return RequestedToolCall(
-                call=call, tool=tool, arguments=copy_json(arguments), message=message, signal=signal
-            )
-
         arguments = _arguments_of(call)
         if tool.prepare is not None:
             arguments = tool.prepare(arguments)
         arguments = _valid(tool, arguments)
+
+        def request() -> RequestedToolCall:
+            return RequestedToolCall(
+                call=call, tool=tool, arguments=copy_object(arguments), message=message, signal=signal
+            )
+
         for hook in config.before_tool_call:
             decision = await patiently(hook(request()), signal, config.grace)
             if isinstance(decision, ChangeArguments):
-                arguments = _valid(tool, copy_json(decision.arguments))
+                arguments = _valid(tool, copy_object(decision.arguments))
             elif decision is not None:
                 _obey(decision, "hook")
         if config.gate is not None:
@@ -113,8 +113,8 @@ async def prepare_call(
             if verdict is not None:
                 _obey(verdict, "gate")
         return ReadyCall(call, tool, arguments, message)
-    except _FailureError as failure:
-        return SettledCall(call, failure.result)
+    except _BlockedError as block:
+        return SettledCall(call, replace(_failure(block), terminate=block.terminate))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a hook's failure is this call's result
         return _stopped(call, error, signal)
 
@@ -129,12 +129,12 @@ async def execute_call(
 ) -> SettledCall:
     """Run the tool, call `on_settled`, and run the hooks on its result."""
     if signal.aborted:
-        return aborted_call(ready.call)
+        return _aborted_call(ready.call)
     began = time.monotonic()
     try:
         result = _sound(
             ready.tool,
-            await patiently(ready.tool.execute(copy_json(ready.arguments), context), signal, config.grace),
+            await patiently(ready.tool.execute(copy_object(ready.arguments), context), signal, config.grace),
         )
     except LeftBehindError as error:
         result = ToolResult.of(f"{ABORTED}, but {ready.tool.name} {error}.", is_error=True)
@@ -146,7 +146,7 @@ async def execute_call(
         finished = FinishedToolCall(
             call=ready.call,
             tool=ready.tool,
-            arguments=copy_json(ready.arguments),
+            arguments=copy_object(ready.arguments),
             result=result,
             message=ready.message,
             duration_ms=duration,
@@ -162,7 +162,7 @@ async def execute_call(
 
 
 def _stopped(call: ToolCall, error: BaseException, signal: AbortSignal) -> SettledCall:
-    return aborted_call(call) if signal.aborted else SettledCall(call, _failure(error))
+    return _aborted_call(call) if signal.aborted else SettledCall(call, _failure(error))
 
 
 def _look_up(call: ToolCall, tools: Sequence[Tool]) -> Tool:
@@ -170,23 +170,17 @@ def _look_up(call: ToolCall, tools: Sequence[Tool]) -> Tool:
         if tool.name == call.name:
             return tool
     names = ", ".join(tool.name for tool in tools) or "none"
-    raise _FailureError(
-        ToolResult.of(f"There is no tool {call.name!r}. Available tools: {names}.", is_error=True)
-    )
+    raise ToolError(f"There is no tool {call.name!r}. Available tools: {names}.")
 
 
 def _arguments_of(call: ToolCall) -> JsonObject:
     text = call.invalid_arguments
     if text is None:
-        arguments: JsonObject = copy_json(call.arguments)
-        return arguments
+        return copy_object(call.arguments)
     quoted = text if len(text) <= 2 * _QUOTED else f"{text[:_QUOTED]} … {text[-_QUOTED:]}"
-    raise _FailureError(
-        ToolResult.of(
-            f"The arguments for {call.name} are not a JSON object ({_json_problem(text)}): {quoted}\n"
-            "Make the call again with one complete JSON object.",
-            is_error=True,
-        )
+    raise ToolError(
+        f"The arguments for {call.name} are not a JSON object ({_json_problem(text)}): {quoted}\n"
+        "Make the call again with one complete JSON object."
     )
 
 
@@ -208,19 +202,19 @@ def _valid(tool: Tool, arguments: JsonObject) -> JsonObject:
     try:
         schema = schema_of(tool.parameters)
     except SchemaError as error:
-        text = f"The tool {tool.name} can't be called: its parameters are not a valid JSON schema ({error})."
-        raise _FailureError(ToolResult.of(text, is_error=True)) from error
+        raise ToolError(
+            f"The tool {tool.name} can't be called: its parameters are not a valid JSON schema ({error})."
+        ) from error
     arguments, problems = schema.fit(arguments)
     if problems:
-        raise _FailureError(ToolResult.of(problem_text(tool.name, problems), is_error=True))
+        raise ToolError(problem_text(tool.name, problems))
     return arguments
 
 
 def _obey(decision: Block, who: str) -> None:
     if not isinstance(decision, Block):
         raise TypeError(f"a {who} returned {type(decision).__name__}, not a decision")
-    text = decision.reason or "The call was blocked."
-    raise _FailureError(ToolResult(content=[TextContent(text)], is_error=True, terminate=decision.terminate))
+    raise _BlockedError(decision)
 
 
 def _changed(result: ToolResult, change: ResultChange) -> ToolResult:

@@ -18,7 +18,7 @@ from cantle_ai.codec import Json, JsonObject, decode_json
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
 
-__all__ = ["ToolSchema", "check_parameters", "copy_json", "problem_text", "schema_of"]
+__all__ = ["ToolSchema", "check_parameters", "copy_object", "problem_text", "schema_of"]
 
 _PASSES = 8
 """Mending a string into an object lays open what is wrong inside; no schema of a tool nests deeper than this."""
@@ -56,7 +56,7 @@ class ToolSchema:
         errors = self._errors(arguments)
         if not errors:
             return arguments, []
-        mended = copy_json(arguments)
+        mended = copy_object(arguments)
         for _ in range(_PASSES):
             changes: dict[_Path, Json] = {}
             for error in errors:
@@ -157,13 +157,15 @@ def _check_node(node: Json, where: str) -> None:
             _check_node(child, f"{where}.{key}")
 
 
-def copy_json(value: Any) -> Any:
+def copy_object(value: JsonObject) -> JsonObject:
     """A copy whose objects and lists are its own."""
+    return {key: _copy(child) for key, child in value.items()}
+
+
+def _copy(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: copy_json(child) for key, child in value.items()}
-    if isinstance(value, list):
-        return [copy_json(child) for child in value]
-    return value
+        return copy_object(value)
+    return [_copy(child) for child in value] if isinstance(value, list) else value
 
 
 def _mend(error: ValidationError, arguments: JsonObject) -> dict[_Path, Json] | None:
