@@ -26,17 +26,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Session": "session",
-    "SessionContext": "projection",
-    "SessionError": "errors",
-    "SessionFileError": "errors",
-    "SessionInfo": "listing",
-    "SessionLookupError": "errors",
-    "SessionWarning": "session",
-    "find_session": "listing",
-    "latest": "listing",
-    "list_sessions": "listing",
-    "session_folder": "folders",
+    "Session": "cantle_session.session",
+    "SessionContext": "cantle_session.projection",
+    "SessionError": "cantle_session.errors",
+    "SessionFileError": "cantle_session.errors",
+    "SessionInfo": "cantle_session.listing",
+    "SessionLookupError": "cantle_session.errors",
+    "SessionWarning": "cantle_session.session",
+    "find_session": "cantle_session.listing",
+    "latest": "cantle_session.listing",
+    "list_sessions": "cantle_session.listing",
+    "session_folder": "cantle_session.folders",
 }
 
 
@@ -46,4 +46,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -28,7 +28,7 @@ __all__ = [
     "load_script",
 ]
 
-_MODULES = {
+_HOMES = {
     "ChaosModel": "cantle_ai.testing.chaos",
     "EchoModel": "cantle_ai.testing.echo",
     "Response": "cantle_ai.testing.response",
@@ -45,12 +45,12 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    module = _MODULES.get(name)
-    if module is None:
+    home = _HOMES.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(module), name)
+    value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -19,11 +19,27 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "BUILTIN_TOOLS": "cantle.tools.builtin",
+    "ToolEnvironment": "cantle.tools.environment",
+    "bash_tool": "cantle.tools.builtin",
+    "default_tools": "cantle.tools.builtin",
+    "edit_tool": "cantle.tools.builtin",
+    "read_tool": "cantle.tools.builtin",
+    "write_tool": "cantle.tools.builtin",
+}
+
+
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    home = _HOMES.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "ToolEnvironment":
-        from cantle.tools import environment as home
-    else:
-        from cantle.tools import builtin as home  # type: ignore[no-redef]
-    return getattr(home, name)
+    from importlib import import_module
+
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
