@@ -1,0 +1,147 @@
+"""Options of the command line, seen from the server: which model is asked, how hard, with which key and prompt."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from cantle_ai.testing.server.server import StrictServer
+from tests.support.cli import Cli
+
+LOOP = ("--provider", "loop", "--model", "m")
+
+
+def request(cli: Cli, *arguments: str, **model: Any) -> dict[str, Any]:
+    """The body of the one request of a run that succeeds; its headers are under the key `headers`."""
+    with StrictServer(["ok"]) as server:
+        cli.configure(server.base_url, **model)
+        done = cli.run(*arguments, "-p", "go")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+    server.assert_clean()
+    (received,) = server.requests
+    return {**cast("dict[str, Any]", received.json), "headers": received.call.headers}
+
+
+def system_of(body: dict[str, Any]) -> str:
+    return cast("str", body["messages"][0]["content"])
+
+
+@pytest.mark.parity("cli.model-pattern")
+@pytest.mark.parity("cli.thinking-wins")
+def test_a_model_is_named_with_its_provider_and_level(cli: Cli) -> None:
+    def effort(*arguments: str) -> Any:
+        return request(cli, *arguments, reasoning=True).get("reasoning_effort")
+
+    assert effort("--model", "loop/m:high") == "high"
+    assert effort("--model", "loop/m:high", "--thinking", "low") == "low"
+    assert effort("--model", "loop/m:max") == "high"
+    assert request(cli, "--model", "loop/m:high", reasoning=False).get("reasoning_effort") is None
+
+
+@pytest.mark.parity("cli.api-key")
+def test_a_key_of_the_command_line_is_sent_and_not_kept(cli: Cli) -> None:
+    body = request(cli, *LOOP, "--api-key", "sk-of-this-run")
+    assert body["headers"]["authorization"] == "Bearer sk-of-this-run"
+    kept = [path for path in cli.home.rglob("*") if path.is_file()]
+    assert kept
+    assert [path for path in kept if b"sk-of-this-run" in path.read_bytes()] == []
+
+
+@pytest.mark.parity("models.key-order")
+def test_keys_come_from_four_places_in_this_order(cli: Cli) -> None:
+    def key(*arguments: str) -> str:
+        with StrictServer(["ok"]) as server:
+            providers = {"openai": {"baseUrl": server.base_url, **configured}}
+            (cli.config / "models.json").write_text(json.dumps({"providers": providers}), "utf-8")
+            done = cli.run("--model", "openai/gpt-5.2", *arguments, "-p", "go")
+        assert (done.returncode, done.stderr) == (0, "")
+        return server.requests[0].call.headers["authorization"].removeprefix("Bearer ")
+
+    configured: dict[str, str] = {}
+    cli.variables["OPENAI_API_KEY"] = "from-the-environment"
+    assert key() == "from-the-environment"
+    configured = {"apiKey": "from-models-json"}
+    assert key() == "from-models-json"
+    auth = cli.config / "auth.json"
+    auth.write_text('{"openai": {"type": "api_key", "key": "from-auth-json"}}', "utf-8")
+    auth.chmod(0o600)
+    assert key() == "from-auth-json"
+    assert key("--api-key", "from-the-option") == "from-the-option"
+
+
+@pytest.mark.parity("cli.system-prompt")
+def test_texts_are_added_to_the_prompt_in_their_order(cli: Cli) -> None:
+    words = ("--append-system-prompt", "First.", "--append-system-prompt", "Second.")
+    system = system_of(request(cli, *LOOP, *words))
+    assert "\n\nFirst.\n\nSecond.\n\n" in system
+    assert system.startswith(system_of(request(cli, *LOOP)).partition("<cwd>")[0].rstrip())
+
+
+@pytest.mark.parity("cli.approve")
+@pytest.mark.parametrize("decision", ["flag", "saved", "default"])
+def test_a_project_is_read_only_when_it_is_trusted(cli: Cli, decision: str) -> None:
+    project = cli.cwd / ".cantle"
+    project.mkdir()
+    (project / "settings.json").write_text('{"defaultTools": ["read"]}', "utf-8")
+    (project / "APPEND_SYSTEM.md").write_text("Of this project.", "utf-8")
+
+    def read(*arguments: str) -> bool:
+        with StrictServer(["ok"]) as server:
+            cli.configure(server.base_url)
+            assert cli.run(*LOOP, *arguments, "-p", "go").returncode == 0
+        body = cast("dict[str, Any]", server.requests[0].json)
+        tools = [tool["function"]["name"] for tool in body["tools"]]
+        appended = "Of this project." in system_of(body)
+        assert (tools == ["read"]) == appended
+        return appended
+
+    assert not read()
+    if decision == "flag":
+        assert read("--approve")
+    elif decision == "saved":
+        trust = cli.config / "trust.json"
+        trust.write_text(json.dumps({str(cli.cwd.parent.resolve()): True}), "utf-8")
+        assert read()
+        trust.write_text(
+            json.dumps({str(cli.cwd.parent.resolve()): True, str(cli.cwd.resolve()): False}), "utf-8"
+        )
+        assert not read()
+    else:
+        settings = cli.config / "settings.json"
+        settings.write_text('{"defaultProjectTrust": "always"}', "utf-8")
+        assert read()
+        (project / "settings.json").write_text(
+            '{"defaultTools": ["read"], "defaultProjectTrust": "never"}', "utf-8"
+        )
+        assert read()
+    assert not read("--no-approve")
+
+
+def test_a_model_of_a_session_that_is_gone_is_named_in_a_warning(cli: Cli) -> None:
+    with StrictServer(["one", "two"]) as server:
+        cli.configure(server.base_url, id="old")
+        assert cli.run("--model", "loop/old", "-p", "go").returncode == 0
+        cli.configure(server.base_url, id="new")
+        done = cli.run("-c", "-p", "go on")
+    assert (done.returncode, done.stdout) == (0, "two\n")
+    assert done.stderr.startswith("cantle: warning: ")
+    assert "loop/old" in done.stderr and "loop/new" in done.stderr
+    assert [cast("dict[str, Any]", each.json)["model"] for each in server.requests] == ["old", "new"]
+
+
+@pytest.mark.parity("cli.piped-stdin")
+@pytest.mark.parity("cli.at-file")
+def test_files_and_piped_text_and_words_make_one_prompt(cli: Cli) -> None:
+    (cli.cwd / "a.md").write_text("A", "utf-8")
+    (cli.cwd / "b.md").write_text("B", "utf-8")
+    with StrictServer(["ok"]) as server:
+        cli.configure(server.base_url)
+        done = cli.run(*LOOP, "-p", "@a.md", "@b.md", "compare", stdin="piped\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    files = "".join(f'<file name="{cli.cwd}/{name}.md">\n{name.upper()}\n</file>\n' for name in "ab")
+    assert cast("dict[str, Any]", server.requests[0].json)["messages"][-1]["content"] in (
+        f"{files}piped\n\ncompare",
+        [{"type": "text", "text": f"{files}piped\n\ncompare"}],
+    )
