@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -22,6 +23,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     try:
         command = _command(arguments[0]) if arguments else None
         if command is not None:
+            gc.enable()
             return command(list(arguments[1:]))
         from cantle.cli.arguments import parse_arguments
 

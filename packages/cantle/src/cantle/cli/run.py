@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,17 +50,30 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace, prompts: Sequence[Prompt], descriptor: int) -> int:
     from cantle.modes.output import Output
     from cantle.modes.print_mode import run_prompts
+    from cantle.modes.signals import Signals
     from cantle.sdk import create_agent_session
 
     session = await create_agent_session(**session_options(options))
-    try:
-        for warning in session.warnings:
-            notice(f"warning: {warning}")
-        if options.name:
-            session.set_name(options.name)
-        return await run_prompts(session, prompts, Output(descriptor), json_mode=options.mode == "json")
-    finally:
-        await session.close()
+    if not gc.isenabled():  # it waited for the start to be over
+        gc.freeze()
+        gc.enable()
+    for warning in session.warnings:
+        notice(f"warning: {warning}")
+    with Signals(session.request_abort) as signals:
+        try:
+            async with session:
+                if options.name:
+                    session.set_name(options.name)
+                code = await run_prompts(
+                    session, prompts, Output(descriptor), signals, json_mode=options.mode == "json"
+                )
+        except asyncio.CancelledError:
+            if signals.received is None:
+                raise
+    if signals.received is not None:
+        notice(f"stopped by {signals.received.name}.")
+        return signals.exit_code
+    return code
 
 
 def session_options(options: argparse.Namespace) -> dict[str, Any]:
