@@ -245,7 +245,10 @@ def test_a_folder_that_may_not_be_listed_is_named(open_folder):
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "try:\n    latest(sys.argv[1])\nexcept SessionFileError as problem:\n    print(problem)\n"
     )
-    assert run(code, folder).strip() == f"{folder}: could not be listed: Permission denied"
+    assert (
+        run(code, folder).strip()
+        == f"{folder}: could not be listed: Permission denied; check its permissions"
+    )
 
 
 def test_closing_puts_what_was_written_on_the_disk(tmp_path, monkeypatch):

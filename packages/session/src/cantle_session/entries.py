@@ -25,7 +25,7 @@ is ever changed. An entry of another type, or one whose fields do not have their
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Self, TypeAlias, cast, get_args
+from typing import ClassVar, Self, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -373,7 +373,8 @@ Entry: TypeAlias = _KnownEntry | UnknownEntry
 
 def entry_from_json(raw: JsonObject) -> Entry:
     """An entry from its JSON. Never raises: what does not fit becomes an :class:`UnknownEntry`."""
-    kind = _TYPES.get(cast("str", raw["type"])) if isinstance(raw.get("type"), str) else None
+    name = raw.get("type")
+    kind = _TYPES.get(name) if isinstance(name, str) else None
     return (None if kind is None else kind.from_json(raw)) or UnknownEntry(raw)
 
 

@@ -190,7 +190,9 @@ def _files(folder: Path) -> Iterator[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as problem:
-        raise SessionFileError(folder, f"could not be listed: {problem.strerror}") from None
+        raise SessionFileError(
+            folder, f"could not be listed: {problem.strerror}; check its permissions"
+        ) from None
     for name in names:
         yield folder / name
 

@@ -28,6 +28,8 @@ __all__ = [
     "CompactionSummaryMessage",
     "ExtensionMessage",
     "agent_message_from_json",
+    "content_of",
+    "content_to_json",
 ]
 
 
@@ -162,13 +164,10 @@ _COMPACTION = "To save room, the earlier part of our conversation was replaced b
 
 def agent_message_from_json(raw: JsonObject) -> AgentMessage:
     """A message from its JSON. Never raises: what does not fit becomes an `UnknownMessage`."""
-    make = _ROLES.get(cast("str", raw.get("role"))) if isinstance(raw.get("role"), str) else None
+    role = raw.get("role")
+    make = _ROLES.get(role) if isinstance(role, str) else None
     message = None if make is None else make(raw)
     return message_from_json(raw) if message is None else message
-
-
-def content_to_json(content: str | Sequence[UserContent]) -> Json:
-    return content if isinstance(content, str) else [block.to_json() for block in content]
 
 
 def content_of(raw: Json) -> str | Sequence[UserContent] | None:
@@ -178,7 +177,12 @@ def content_of(raw: Json) -> str | Sequence[UserContent] | None:
     return cast("list[UserContent]", [content_from_json(b) for b in raw]) if isinstance(raw, list) else None
 
 
-def time_of(raw: JsonObject) -> int:
+def content_to_json(content: str | Sequence[UserContent]) -> Json:
+    """The JSON of a user's content."""
+    return content if isinstance(content, str) else [block.to_json() for block in content]
+
+
+def _time_of(raw: JsonObject) -> int:
     timestamp = raw.get("timestamp")
     return int(timestamp) if isinstance(timestamp, int | float) and abs(timestamp) < 1e18 else 0
 
@@ -196,7 +200,7 @@ def _bash(raw: JsonObject) -> AgentMessage | None:
                     truncated=raw.get("truncated") is True,
                     full_output_path=path,
                     exclude_from_context=raw.get("excludeFromContext") is True,
-                    timestamp=time_of(raw),
+                    timestamp=_time_of(raw),
                     extra=unknown_fields(raw, _BASH_KEYS),
                 )
     return None
@@ -211,7 +215,7 @@ def _extension(raw: JsonObject) -> AgentMessage | None:
         content=content,
         display=raw.get("display") is not False,
         details=raw.get("details"),
-        timestamp=time_of(raw),
+        timestamp=_time_of(raw),
         extra=unknown_fields(raw, _EXTENSION_KEYS),
     )
 
@@ -221,7 +225,7 @@ def _branch_summary(raw: JsonObject) -> AgentMessage | None:
     if not isinstance(summary, str) or not isinstance(from_id, str | None):
         return None
     extra = unknown_fields(raw, _BRANCH_KEYS)
-    return BranchSummaryMessage(summary=summary, from_id=from_id, timestamp=time_of(raw), extra=extra)
+    return BranchSummaryMessage(summary=summary, from_id=from_id, timestamp=_time_of(raw), extra=extra)
 
 
 def _compaction_summary(raw: JsonObject) -> AgentMessage | None:
@@ -230,7 +234,7 @@ def _compaction_summary(raw: JsonObject) -> AgentMessage | None:
         return None
     extra = unknown_fields(raw, _COMPACTION_KEYS)
     return CompactionSummaryMessage(
-        summary=summary, tokens_before=tokens, timestamp=time_of(raw), extra=extra
+        summary=summary, tokens_before=tokens, timestamp=_time_of(raw), extra=extra
     )
 
 
@@ -242,16 +246,10 @@ _ROLES = {
 }
 _BASH_KEYS = frozenset(
     {
-        "role",
-        "command",
-        "output",
-        "exitCode",
-        "cancelled",
-        "truncated",
-        "fullOutputPath",
-        "excludeFromContext",
+        "role", "command", "output", "exitCode", "cancelled", "truncated", "fullOutputPath",
+        "excludeFromContext", "timestamp",
     }
-) | {"timestamp"}
+)  # fmt: skip
 _EXTENSION_KEYS = frozenset({"role", "customType", "content", "display", "details", "timestamp"})
 _BRANCH_KEYS = frozenset({"role", "summary", "fromId", "timestamp"})
 _COMPACTION_KEYS = frozenset({"role", "summary", "tokensBefore", "timestamp"})

@@ -44,6 +44,7 @@ __all__ = ["PathView", "SessionContext", "edits", "message_of", "project", "sele
 
 _KEPT = frozenset({"message", "custom_message", "branch_summary"})
 _SHOWN = _KEPT | {"compaction"}
+_NOTHING = (0, None)
 
 
 class SessionContext(Struct, frozen=True):
@@ -64,16 +65,12 @@ class PathView(Struct, frozen=True):
     load: Callable[[Sequence[int]], Iterable[Entry]]
     """The entries at these indexes of the path."""
 
-    def last(self, kind: str) -> int | None:
-        """The index of the last entry of this kind."""
+    def backwards(self, kind: str) -> Iterator[tuple[int, Entry]]:
+        """The entries of this kind with their indexes, the last first, each loaded when it is asked for."""
         for index in range(len(self.kinds) - 1, -1, -1):
             if self.kinds[index] == kind:
-                return index
-        return None
-
-    def entry(self, index: int) -> Entry:
-        (entry,) = self.load([index])
-        return entry
+                (entry,) = self.load([index])
+                yield index, entry
 
 
 def project(path: PathView) -> SessionContext:
@@ -154,11 +151,9 @@ def _with_content(message: AgentMessage, content: Json) -> AgentMessage:
 
 
 def _model(path: PathView, messages: Sequence[AgentMessage]) -> tuple[str, str] | None:
-    index = path.last("model_change")
-    if index is not None:
-        entry = path.entry(index)
-        if isinstance(entry, ModelChangeEntry):
-            return entry.provider, entry.model_id
+    _, change = next(path.backwards("model_change"), _NOTHING)
+    if isinstance(change, ModelChangeEntry):
+        return change.provider, change.model_id
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
             return message.provider, message.model
@@ -167,26 +162,21 @@ def _model(path: PathView, messages: Sequence[AgentMessage]) -> tuple[str, str] 
 
 def _hidden_answer(path: PathView) -> tuple[str, str] | None:
     """Who gave the latest answer, when no message of the context is one: compaction or edits may hide it."""
-    for index in range(len(path.kinds) - 1, -1, -1):
-        if path.kinds[index] == "message":
-            entry = path.entry(index)
-            if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
-                return entry.message.provider, entry.message.model
+    for _, entry in path.backwards("message"):
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
+            return entry.message.provider, entry.message.model
     return None
 
 
 def _thinking_level(path: PathView) -> str | None:
-    index = path.last("thinking_level_change")
-    entry = None if index is None else path.entry(index)
-    return entry.thinking_level if isinstance(entry, ThinkingLevelChangeEntry) else None
+    _, change = next(path.backwards("thinking_level_change"), _NOTHING)
+    return change.thinking_level if isinstance(change, ThinkingLevelChangeEntry) else None
 
 
 def _last_compaction(path: PathView) -> tuple[int, CompactionEntry | None]:
-    for index in range(len(path.kinds) - 1, -1, -1):
-        if path.kinds[index] == "compaction":
-            entry = path.entry(index)
-            if isinstance(entry, CompactionEntry):
-                return index, entry
+    for index, entry in path.backwards("compaction"):
+        if isinstance(entry, CompactionEntry):
+            return index, entry
     return 0, None
 
 

@@ -20,10 +20,7 @@ _SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII
 
 def new_session_id(now: int, random: Callable[[int], bytes] = os.urandom) -> str:
     """A version 7 UUID for the Unix millisecond `now`."""
-    octets = bytearray((now & (1 << 48) - 1).to_bytes(6, "big") + random(10))
-    octets[6] = octets[6] & 0x0F | 0x70
-    octets[8] = octets[8] & 0x3F | 0x80
-    return _dashed(octets.hex())
+    return _uuid((now & (1 << 48) - 1).to_bytes(6, "big") + random(10), version=7)
 
 
 def new_entry_id(taken: Container[str], random: Callable[[int], bytes] = os.urandom) -> str:
@@ -32,10 +29,7 @@ def new_entry_id(taken: Container[str], random: Callable[[int], bytes] = os.uran
         short = random(4).hex()
         if short not in taken:
             return short
-    octets = bytearray(random(16))
-    octets[6] = octets[6] & 0x0F | 0x40
-    octets[8] = octets[8] & 0x3F | 0x80
-    return _dashed(octets.hex())
+    return _uuid(random(16), version=4)
 
 
 def check_session_id(text: str) -> str:
@@ -72,5 +66,10 @@ def milliseconds(iso: str) -> int | None:
     return round(moment.timestamp() * 1000)
 
 
-def _dashed(digits: str) -> str:
+def _uuid(data: bytes, *, version: int) -> str:
+    """16 bytes as a UUID (RFC 9562, section 4), its version and variant put in."""
+    octets = bytearray(data)
+    octets[6] = octets[6] & 0x0F | version << 4
+    octets[8] = octets[8] & 0x3F | 0x80
+    digits = octets.hex()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

@@ -31,7 +31,7 @@ __all__ = ["JsonlStorage", "file_problem"]
 _BLOCK = 1 << 20
 _READ_WAIT = 0.5
 """Seconds to wait for the end of a write before reading; whoever only reads need not wait longer."""
-_FLAGS = getattr(os, "O_FLAGS", 0) | getattr(os, "O_BINARY", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
@@ -164,7 +164,7 @@ class JsonlStorage:
 
     def _open_reader(self) -> None:
         try:
-            reader = _Descriptor(os.open(self._path, os.O_RDONLY | _FLAGS | _NONBLOCK))
+            reader = _Descriptor(os.open(self._path, os.O_RDONLY | _BINARY | _NONBLOCK))
         except OSError as problem:
             raise file_problem(self._path, "could not be opened", problem) from None
         if not stat.S_ISREG(os.fstat(reader.fd).st_mode):
@@ -245,7 +245,7 @@ class JsonlStorage:
             raise self._is_closed()
         try:
             _make_folder(self._path.parent)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | _FLAGS
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | _BINARY
             writer = _Descriptor(os.open(self._path, flags, _FILE_MODE))
         except FileExistsError:
             raise SessionFileError(
@@ -278,7 +278,7 @@ class JsonlStorage:
 
     def _open_writer(self) -> _Descriptor:
         try:
-            return _Descriptor(os.open(self._path, os.O_WRONLY | os.O_APPEND | _FLAGS))
+            return _Descriptor(os.open(self._path, os.O_WRONLY | os.O_APPEND | _BINARY))
         except OSError as problem:
             raise file_problem(self._path, "could not be opened for writing", problem) from None
 

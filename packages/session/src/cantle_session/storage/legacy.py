@@ -53,15 +53,15 @@ def _link(raw: JsonObject, ids: list[str]) -> None:
     raw |= {"id": entry_id, "parentId": ids[-1] if len(ids) > 1 else None}
     if raw.get("type") == "compaction":
         kept = raw.pop("firstKeptEntryIndex", None)
-        found = isinstance(kept, int) and 0 < kept < len(ids)
-        raw["firstKeptEntryId"] = ids[kept] if found else entry_id  # type: ignore[index]
+        named = ids[kept] if isinstance(kept, int) and 0 < kept < len(ids) else entry_id
+        raw["firstKeptEntryId"] = named
     ids.append(entry_id)
 
 
 class LegacyStorage:
     """An older file behind the port. It is a version 3 file from the first :meth:`append` on."""
 
-    __slots__ = ("_file", "_lines", "_path", "_pulled", "_version")
+    __slots__ = ("_file", "_lines", "_path", "_version")
 
     def __init__(self, file: JsonlStorage, header: SessionHeader, lines: Iterable[tuple[int, bytes]]) -> None:
         """`lines` are those behind the header."""
