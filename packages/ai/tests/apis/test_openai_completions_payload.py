@@ -300,6 +300,27 @@ def test_b02_compat_requires_tools_with_tool_history():
     assert "tools" not in body(compat={"requiresToolsWithToolHistory": True})
 
 
+def test_b05_b06_b07_schemas_go_out_as_they_are_and_never_as_strict_ones():
+    parameters = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {
+            "place": {"$ref": "#/$defs/place"},
+            "anything": {"description": "has no type"},
+            "count": {"type": "integer", "minimum": 1},
+        },
+        "$defs": {"place": {"type": "string", "const": "here"}},
+    }
+    tool = ToolDefinition("t", "Does it.", parameters)
+    for compat in ({}, {"supportsStrictMode": True}):
+        assert body(Context("", [user()], [tool]), compat=compat)["tools"] == [
+            {
+                "type": "function",
+                "function": {"name": "t", "description": "Does it.", "parameters": parameters},
+            }
+        ]
+
+
 def test_compat_requires_thinking_as_text():
     thought = answer(ThinkingContent("why", signature="reasoning"), TextContent("t"), stop="stop")
     sent = messages(user(), thought, compat={"requiresThinkingAsText": True})[1]
