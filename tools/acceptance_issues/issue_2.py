@@ -7,7 +7,8 @@ PYTEST = "uv run --frozen pytest -q"
 FRESH = (
     'new=$(mktemp -d); git clone -q . "$new/cantle"; cd "$new/cantle"; '
     'python=$(python3 -c "import sys; print(sys.executable)"); '
-    'env -i HOME="$new/home" PATH=/usr/bin:/bin SSL_CERT_FILE="${SSL_CERT_FILE:-}" PIP_CERT="${PIP_CERT:-}" '
+    'env -i HOME="$new/home" PATH=/usr/bin:/bin ${SSL_CERT_FILE:+"SSL_CERT_FILE=$SSL_CERT_FILE"} '
+    '${PIP_CERT:+"PIP_CERT=$PIP_CERT"} '
     '"$python" tools/dev.py '
 )
 
