@@ -36,6 +36,10 @@ MARK = "@@"
 """Stands in the edited lines only, so that they occur once."""
 
 
+def edited(data: bytes, edits: list[tuple[str, str]]) -> bytes:
+    return edit_bytes(data, edits, "the file")[0]
+
+
 @st.composite
 def files(draw: st.DrawFn) -> tuple[str, bytes, list[str], list[str], bytes]:
     """Encoding, bytes before, the lines to edit, their line ends, bytes after."""
@@ -81,7 +85,7 @@ def test_i01_i09_an_edit_changes_nothing_but_its_match(
         codec not in ("latin-1", "cp1252") or data.isascii() or decode_file(data).encoding.codec != "utf-8"
     )
     assume(not (between and head.endswith("\r".encode(codec)) and middle.startswith("\n")))
-    result = edit_bytes(data, [(old_text, new_text)])
+    result = edited(data, [(old_text, new_text)])
     assert result[: len(head)] == head
     assert result[len(result) - len(tail) :] == tail
     written = result[len(head) : len(result) - len(tail)].decode(codec)
@@ -105,7 +109,7 @@ def test_i01_unchanged_lines_inside_a_match_keep_their_ends(
     expected = "".join(
         ("new" if number == chosen else text) + end for number, (text, end) in enumerate(numbered)
     )
-    assert edit_bytes(raw.encode(), [(old, new)]) == expected.encode()
+    assert edited(raw.encode(), [(old, new)]) == expected.encode()
 
 
 @pytest.mark.timeout(300)
@@ -122,7 +126,7 @@ def test_i09_any_bytes_survive_around_ascii_edits(pieces: list[bytes]) -> None:
         return b"".join([*parts, clean[-1]])
 
     edits = [(mark, mark.replace("<", "[")) for mark in marks]
-    assert edit_bytes(joined(marks), edits) == joined([new for _, new in edits])
+    assert edited(joined(marks), edits) == joined([new for _, new in edits])
 
 
 @pytest.mark.parametrize(
@@ -159,15 +163,15 @@ def test_i09_any_bytes_survive_around_ascii_edits(pieces: list[bytes]) -> None:
     ],
 )
 def test_i09_bytes(data: bytes, old: str, new: str, expected: bytes) -> None:
-    assert edit_bytes(data, [(old, new)]) == expected
+    assert edited(data, [(old, new)]) == expected
 
 
 def test_a_match_that_line_ends_make_ambiguous_may_be_written_exactly() -> None:
     data = b"a\r\nb\na\nb\n"
     with pytest.raises(ToolError, match="2 times"):
-        edit_bytes(data, [("b\n", "x")])
-    assert edit_bytes(data, [("a\r\nb", "x\ny")]) == b"x\r\ny\na\nb\n"
-    assert edit_bytes(data, [("a\nb", "x\ny")]) == b"a\r\nb\nx\ny\n"
+        edited(data, [("b\n", "x")])
+    assert edited(data, [("a\r\nb", "x\ny")]) == b"x\r\ny\na\nb\n"
+    assert edited(data, [("a\nb", "x\ny")]) == b"a\r\nb\nx\ny\n"
 
 
 @pytest.mark.parametrize(
@@ -184,5 +188,5 @@ def test_i09_what_the_encoding_has_no_bytes_for_is_refused(
     data: bytes, old: str, new: str, words: list[str]
 ) -> None:
     with pytest.raises(ToolError) as caught:
-        edit_bytes(data, [(old, new)])
+        edited(data, [(old, new)])
     assert all(word in str(caught.value) for word in words), caught.value

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from cantle.errors import reason_of
 from cantle_agent.tool import ToolError
 
-__all__ = ["existing_path", "kind_name", "literal_path", "missing_text"]
+__all__ = ["existing_path", "kind_name", "literal_path"]
 
 _LISTED = 20_000
 """Names of a folder that are looked at, at most."""
@@ -54,22 +55,10 @@ def existing_path(cwd: Path, text: str) -> Path:
             return path
         found = _lookalike(path)
     except OSError as problem:
-        raise ToolError(f"{text} can't be looked up: {problem.strerror}.") from None
+        raise ToolError(f"{text} can't be looked up: {reason_of(problem)}.") from None
     if found is None:
-        raise ToolError(missing_text(path, text))
+        raise ToolError(_no_such_file(path, text))
     return found
-
-
-def missing_text(path: Path, text: str) -> str:
-    """Says that there is no such file, where we looked, and which names come close."""
-    folder = next((parent for parent in path.parents if parent.is_dir()), path.parent)
-    lost = path.relative_to(folder).parts[0]
-    near = _near(folder, lost)
-    if lost == path.name:
-        sentence = f"There is no file {text} (looked in {folder})."
-    else:
-        sentence = f"There is no file {text}: {folder} has no folder {lost}."
-    return sentence + (f" Similar names there: {', '.join(near)}." if near else "")
 
 
 def kind_name(mode: int) -> str:
@@ -81,6 +70,18 @@ def kind_name(mode: int) -> str:
     if stat.S_ISSOCK(mode):
         return "a socket"
     return "a device"
+
+
+def _no_such_file(path: Path, text: str) -> str:
+    """Says that there is no such file, where we looked, and which names come close."""
+    folder = next((parent for parent in path.parents if parent.is_dir()), path.parent)
+    lost = path.relative_to(folder).parts[0]
+    near = _near(folder, lost)
+    if lost == path.name:
+        sentence = f"There is no file {text} (looked in {folder})."
+    else:
+        sentence = f"There is no file {text}: {folder} has no folder {lost}."
+    return sentence + (f" Similar names there: {', '.join(near)}." if near else "")
 
 
 def _first_exists(cwd: Path, text: str) -> bool:

@@ -22,6 +22,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
+from cantle.errors import reason_of
 from cantle.tools.process_groups import ProcessGroup
 from cantle.tools.process_watch import Watch, open_watch
 
@@ -67,6 +68,7 @@ class Command:
         argv: Sequence[str],
         cwd: Path,
         variables: Mapping[str, str],
+        *,
         feed: Callable[[bytes], None],
         show: Callable[[], None],
         timeout: float | None = None,
@@ -123,7 +125,7 @@ class Command:
             group.kill()
             group.process.wait()
             group.close_output()
-            raise StartError(f"{(problem.strerror or str(problem)).lower()}.") from None
+            raise StartError(f"{reason_of(problem)}.") from None
         with self._lock:
             self._group, self._watch = group, watch
         try:
@@ -154,9 +156,7 @@ class Command:
                 raise StartError(
                     f"it is too long for this system ({size:,} characters). Write it to a file and run that."
                 ) from None
-            raise StartError(
-                f"{problem.filename or self._argv[0]}: {(problem.strerror or str(problem)).lower()}."
-            ) from None
+            raise StartError(f"{problem.filename or self._argv[0]}: {reason_of(problem)}.") from None
 
     def _ended(self, group: ProcessGroup, watch: Watch) -> CommandEnd:
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
@@ -274,6 +274,7 @@ class Processes:
         if not _all:
             import atexit
 
+            # Registered once, however often the last command goes and a new one comes.
             atexit.unregister(_kill_all)
             atexit.register(_kill_all)
         _all.add(command)

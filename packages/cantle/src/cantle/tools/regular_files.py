@@ -21,6 +21,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cantle.errors import reason_of
 from cantle.tools.blocking import Check
 from cantle.tools.paths import kind_name
 from cantle_agent.tool import ToolError
@@ -57,7 +58,7 @@ def open_regular(path: Path, name: str) -> Iterator[tuple[int, os.stat_result]]:
         _refuse_irregular(path.stat(), name)
         descriptor = os.open(path, flags)
     except OSError as problem:
-        raise ToolError(f"{name} can't be read: {_reason(problem)}.") from None
+        raise ToolError(f"{name} can't be read: {reason_of(problem)}.") from None
     try:
         found = os.fstat(descriptor)
         _refuse_irregular(found, name)
@@ -109,7 +110,7 @@ def replace_file(path: Path, data: bytes, name: str, *, expected: FileState | No
         temporary = None
     except OSError as problem:
         if old is None or not _needs_place(problem):
-            raise ToolError(f"{name} can't be written: {_reason(problem)}.") from None
+            raise ToolError(f"{name} can't be written: {reason_of(problem)}.") from None
         _write_in_place(path, data, name, expected, check)
     finally:
         if temporary is not None:
@@ -184,7 +185,7 @@ def _write_in_place(path: Path, data: bytes, name: str, expected: FileState | No
                 _overwrite(file.fileno(), before)
                 raise
     except OSError as problem:
-        raise ToolError(f"{name} can't be written: {_reason(problem)}.") from None
+        raise ToolError(f"{name} can't be written: {reason_of(problem)}.") from None
 
 
 def _overwrite(descriptor: int, data: bytes) -> None:
@@ -225,7 +226,3 @@ def _refuse_irregular(found: os.stat_result, name: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         advice = " List it with bash: ls." if stat.S_ISDIR(found.st_mode) else ""
         raise ToolError(f"{name} is {kind_name(found.st_mode)}, not a file.{advice}")
-
-
-def _reason(problem: OSError) -> str:
-    return (problem.strerror or str(problem)).lower()

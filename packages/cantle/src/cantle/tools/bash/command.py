@@ -44,9 +44,9 @@ async def run_command(
         [find_shell(environment.shell_path), "-c", text],
         environment.cwd,
         command_variables(os.environ, environment.variables()),
-        output.feed,
-        show,
-        timeout,
+        feed=output.feed,
+        show=show,
+        timeout=timeout,
     )
     remove = context.signal.add_callback(lambda: command.stop("aborted"))
     try:

@@ -10,9 +10,11 @@ import os
 import re
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 
 from msgspec import Struct
 
+from cantle.errors import reason_of
 from cantle.tools.truncation import MAX_BYTES, MAX_LINES, Truncation, count_lines, cut_tail, size_text
 
 __all__ = ["CommandOutput", "Tail", "plain_text"]
@@ -106,9 +108,9 @@ class CommandOutput:
         shown, by = _last_lines(data, whole)
         partial = not shown
         if partial:
-            shown, by = cut_tail(data, MAX_BYTES), "bytes"
+            shown = cut_tail(data, MAX_BYTES)
         truncation = Truncation(
-            by="lines" if by == "lines" else "bytes",
+            by=by,
             total_lines=total_lines,
             total_bytes=total_bytes,
             output_lines=count_lines(shown),
@@ -156,7 +158,7 @@ class CommandOutput:
             folder.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(path, flags, 0o600)
         except OSError as problem:
-            self.failure = f"{folder}: {(problem.strerror or str(problem)).lower()}"
+            self.failure = f"{folder}: {reason_of(problem)}"
         else:
             self.path = path
 
@@ -169,24 +171,24 @@ class CommandOutput:
                 written = os.write(self._descriptor, view)
                 view = view[written:]
         except OSError as problem:
-            self.failure = f"{self.path}: {(problem.strerror or str(problem)).lower()}"
+            self.failure = f"{self.path}: {reason_of(problem)}"
             self._close()
 
 
-def _last_lines(data: bytes, whole: bool) -> tuple[bytes, str]:
+def _last_lines(data: bytes, whole: bool) -> tuple[bytes, Literal["lines", "bytes"]]:
     """The last whole lines within the limits, empty when not one fits, and which limit it was."""
     low = len(data) - MAX_BYTES
-    start, by = 0, "bytes"
+    start = 0
     if low > 0:
         # A line that begins right at the limit is whole.
         start = data.find(b"\n", low - 1) + 1
     elif not whole:
         start = data.find(b"\n") + 1
     if start == 0 and (low > 0 or not whole):
-        return b"", by
+        return b"", "bytes"
     position = len(data) - data.endswith(b"\n")
     for _ in range(MAX_LINES):
         position = data.rfind(b"\n", start, position)
         if position < 0:
-            return data[start:], by
+            return data[start:], "bytes"
     return data[position + 1 :], "lines"

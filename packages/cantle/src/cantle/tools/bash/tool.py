@@ -40,7 +40,6 @@ def bash_tool(environment: ToolEnvironment) -> Tool:
 
     return Tool(
         name="bash",
-        label="bash",
         description=DESCRIPTION,
         parameters=PARAMETERS,
         execute=execute,

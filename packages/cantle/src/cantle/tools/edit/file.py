@@ -10,6 +10,7 @@ from cantle.tools.edit.matching import Matcher
 from cantle.tools.regular_files import check_writable, read_all, replace_file
 from cantle.tools.text_files import TextFile, decode_file
 from cantle_agent.tool import ToolError, ToolResult
+from cantle_ai.codec import JsonObject
 
 __all__ = ["edit_bytes", "edit_file"]
 
@@ -25,23 +26,23 @@ def edit_file(real: Path, name: str, edits: list[tuple[str, str]], check: Check)
     data, state = read_all(real, name, limit=LIMIT)
     check_writable(real, real.stat(), name)
     check()
-    file = _decoded(data, name)
-    changes = Matcher(file, name).changes(edits)
-    edited = splice(file, changes, name)
-    if edited == data:
-        raise ToolError(f"Nothing would change in {name}: the edits cancel each other out.")
+    edited, details = edit_bytes(data, edits, name)
     replace_file(real, edited, name, expected=state, check=check)
     count = f"{len(edits)} place{'' if len(edits) == 1 else 's'}"
-    return ToolResult.of(f"Changed {count} in {name}.", details=diff_details(file.shown, changes, name))
+    return ToolResult.of(f"Changed {count} in {name}.", details=details)
 
 
-def edit_bytes(data: bytes, edits: list[tuple[str, str]], name: str = "the file") -> bytes:
-    """The bytes of a file after these edits. Raises :class:`ToolError`."""
+def edit_bytes(data: bytes, edits: list[tuple[str, str]], name: str) -> tuple[bytes, JsonObject]:
+    """The bytes of a file after these edits, and what a result's details say of them. Raises :class:`ToolError`."""
     file = _decoded(data, name)
-    return splice(file, Matcher(file, name).changes(edits), name)
+    changes = Matcher(file, name).changes(edits)
+    edited = _splice(file, changes, name)
+    if edited == data:
+        raise ToolError(f"Nothing would change in {name}: the edits cancel each other out.")
+    return edited, diff_details(file.shown, changes, name)
 
 
-def splice(file: TextFile, changes: list[Change], name: str) -> bytes:
+def _splice(file: TextFile, changes: list[Change], name: str) -> bytes:
     """The file's bytes with those of each change in place of what it replaces; every other byte stays."""
     edges = file.offsets(position for change in changes for position in (change.start, change.end))
     pieces: list[bytes] = []
@@ -71,5 +72,6 @@ def _decoded(data: bytes, name: str) -> TextFile:
         return decode_file(data)
     except UnicodeDecodeError as problem:
         raise ToolError(
-            f"{name} begins like {problem.encoding} text, but is none at byte {problem.start}."
+            f"{name} begins like {problem.encoding} text, but is none at byte {problem.start}; nothing was changed. "
+            "Look at it with bash, for instance with xxd."
         ) from None

@@ -55,7 +55,6 @@ def edit_tool(environment: ToolEnvironment) -> Tool:
 
     return Tool(
         name="edit",
-        label="edit",
         description=DESCRIPTION,
         parameters=PARAMETERS,
         execute=execute,

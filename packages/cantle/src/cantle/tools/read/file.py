@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from cantle.errors import reason_of
 from cantle.tools.blocking import Check
 from cantle.tools.paths import existing_path
 from cantle.tools.read.images import identify_image, image_result
@@ -30,7 +31,7 @@ def read_file(cwd: Path, name: str, first: int, limit: int | None, check: Check)
         try:
             return _read(descriptor, found.st_size, path, name, Window(first, limit), check)
         except OSError as problem:
-            raise ToolError(f"{name} can't be read: {(problem.strerror or str(problem)).lower()}.") from None
+            raise ToolError(f"{name} can't be read: {reason_of(problem)}.") from None
 
 
 def _read(descriptor: int, size: int, path: Path, name: str, window: Window, check: Check) -> ToolResult:

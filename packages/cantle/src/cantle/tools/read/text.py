@@ -55,18 +55,18 @@ def scan_text(head: bytes, rest: Iterable[bytes], window: Window, encoding: Enco
     `encoding` is None when it contains ASCII; then it is found out. Raises :class:`ToolError` for UTF-32 that
     is none.
     """
-    evidence = Evidence() if encoding is None else None
-    chunks: Iterable[bytes] = chain((head,), rest)
-    if encoding is not None:
-        chunks = _as_utf_8(chunks, encoding)
+    chunks = chain((head,), rest)
     line_end = b"\r" if has_cr_lines(head) and (encoding is None or encoding.unit == 1) else b"\n"
     scan = _Scan(window, line_end)
+    if encoding is not None:
+        for chunk in _as_utf_8(chunks, encoding):
+            scan.feed(chunk)
+        return scan.result(encoding)
+    evidence = Evidence()
     for chunk in chunks:
-        if evidence is not None:
-            evidence.feed(chunk)
+        evidence.feed(chunk)
         scan.feed(chunk)
-    verdict = encoding or (evidence or Evidence()).encoding(head)
-    return scan.result(verdict)
+    return scan.result(evidence.encoding(head))
 
 
 def _as_utf_8(chunks: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:
@@ -76,7 +76,10 @@ def _as_utf_8(chunks: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:
         try:
             text = decoder.decode(chunk[skipped:])
         except UnicodeDecodeError:
-            raise ToolError(f"This begins like {encoding.label} text, but is none further on.") from None
+            raise ToolError(
+                f"This begins like {encoding.label} text, but is none further on. "
+                "Look at it with bash, for instance with xxd."
+            ) from None
         skipped = 0
         yield shown(text).encode() if encoding.unit > 1 else text.encode("utf-8", encoding.errors)
     if decoder.getstate()[0]:

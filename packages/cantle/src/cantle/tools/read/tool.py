@@ -47,7 +47,6 @@ def read_tool(environment: ToolEnvironment) -> Tool:
 
     return Tool(
         name="read",
-        label="read",
         description=DESCRIPTION,
         parameters=PARAMETERS,
         execute=execute,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cantle.errors import reason_of
 from cantle.tools.blocking import Check
 from cantle.tools.regular_files import FileState, check_writable, open_regular, replace_file
 from cantle.tools.text_files import sniff
@@ -33,7 +34,7 @@ def write_file(real: Path, name: str, data: bytes, check: Check) -> ToolResult:
     except (FileNotFoundError, NotADirectoryError):
         found = None
     except OSError as problem:
-        raise ToolError(f"{name} can't be written: {(problem.strerror or str(problem)).lower()}.") from None
+        raise ToolError(f"{name} can't be written: {reason_of(problem)}.") from None
     before = None
     if found is None:
         _make_folder(real.parent, name)
@@ -60,7 +61,7 @@ def _make_folder(folder: Path, name: str) -> None:
         raise ToolError(f"{name} can't be written: {part} is a file, not a folder.") from None
     except OSError as problem:
         raise ToolError(
-            f"{name} can't be written: its folder can't be made ({(problem.strerror or str(problem)).lower()})."
+            f"{name} can't be written: its folder can't be made ({reason_of(problem)})."
         ) from None
 
 

@@ -43,7 +43,6 @@ def write_tool(environment: ToolEnvironment) -> Tool:
 
     return Tool(
         name="write",
-        label="write",
         description=DESCRIPTION,
         parameters=PARAMETERS,
         execute=execute,
