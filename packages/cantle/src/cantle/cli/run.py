@@ -59,14 +59,13 @@ async def _run(options: argparse.Namespace, prompts: Sequence[Prompt], descripto
         gc.enable()
     for warning in session.warnings:
         notice(f"warning: {warning}")
-    with Signals(session.request_abort) as signals:
+    output, code = Output(descriptor), 0
+    with Signals(session.request_abort, output.abandon) as signals:
         try:
             async with session:
                 if options.name:
                     session.set_name(options.name)
-                code = await run_prompts(
-                    session, prompts, Output(descriptor), signals, json_mode=options.mode == "json"
-                )
+                code = await run_prompts(session, prompts, output, signals, json_mode=options.mode == "json")
         except asyncio.CancelledError:
             if signals.received is None:
                 raise

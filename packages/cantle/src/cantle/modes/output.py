@@ -63,9 +63,16 @@ class Output:
         Raises OSError when the descriptor cannot be written to for another reason, such as a full disk.
         """
         while self._flushing is not None:
-            await asyncio.shield(self._flushing)
+            await asyncio.wait([self._flushing])
         if self._failure is not None:
             raise self._failure
+
+    def abandon(self) -> None:
+        """Drop what waits and what comes, for a reader that stands still."""
+        self.closed = True
+        self._parts, self._size = [], 0
+        if self._flushing is not None:
+            self._flushing.cancel()
 
     async def _flush(self) -> None:
         try:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Sequence
-from types import FrameType
 
 from msgspec import Struct
 
@@ -13,6 +11,7 @@ from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import AutoRetryStart, SessionEvent
 from cantle.modes.failures import describe_failure
 from cantle.modes.output import Output
+from cantle.modes.signals import Signals
 from cantle_agent.events import MessageUpdate
 from cantle_ai.content import UserContent
 from cantle_ai.messages import AssistantMessage
@@ -27,40 +26,36 @@ class Prompt(Struct, frozen=True):
 
 
 async def run_prompts(
-    session: AgentSession, prompts: Sequence[Prompt], output: Output, *, json_mode: bool
+    session: AgentSession, prompts: Sequence[Prompt], output: Output, signals: Signals, *, json_mode: bool
 ) -> int:
-    """Run `prompts` one after another and write to `output`. Returns the exit code.
+    """Run `prompts` one after another and write to `output`, until a signal comes. Returns the exit code.
 
     0 when the last answer is whole; 1 when one failed, was cut at the output limit or could not be written,
-    with the reason on stderr; 128 + n when signal n ended it, :data:`cantle.console.READER_GONE` when stdout's reader did.
+    with the reason on stderr; :data:`cantle.console.READER_GONE` when nobody reads stdout any more.
     Raises nothing that a session's `prompt` does not.
     """
     unsubscribe = session.subscribe(_JsonListener(session, output) if json_mode else _TextListener())
     code = 0
-    with _Signals(session) as signals:
-        try:
-            if json_mode:
-                from cantle.modes.json_events import encode_record
+    try:
+        if json_mode:
+            from cantle.modes.json_events import encode_record
 
-                output.write(encode_record(session.session.header.to_json()))
-            for prompt in prompts:
-                await session.prompt(prompt.content)
-                if signals.received is not None or output.closed:
-                    break
-                code = _outcome(session)
-                if code:
-                    break
-            if not json_mode and not signals.received:
-                _write_answer(session, output)
-            await output.drain()
-        except OSError as error:
-            notice(f"the output could not be written: {error.strerror or error}.")
-            code = 1
-        finally:
-            unsubscribe()
-    if signals.received is not None:
-        notice(f"stopped by {signal.Signals(signals.received).name}.")
-        return 128 + signals.received
+            output.write(encode_record(session.session.header.to_json()))
+        for prompt in prompts:
+            await session.prompt(prompt.content)
+            if signals.received is not None or output.closed:
+                break
+            code = _outcome(session)
+            if code:
+                break
+        if not json_mode and not signals.received:
+            _write_answer(session, output)
+        await output.drain()
+    except OSError as error:
+        notice(f"the output could not be written: {error.strerror or error}.")
+        code = 1
+    finally:
+        unsubscribe()
     return READER_GONE if output.closed and not code else code
 
 
@@ -113,32 +108,3 @@ class _JsonListener:
             await output.drain()
         if output.closed:
             self._session.request_abort()
-
-
-class _Signals:
-    """SIGINT and SIGTERM abort the run cleanly; a second one of them ends the process as usual."""
-
-    def __init__(self, session: AgentSession) -> None:
-        self._session = session
-        self._previous: dict[int, object] = {}
-        self.received: int | None = None
-
-    def __enter__(self) -> _Signals:
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-
-        def handle(number: int, frame: FrameType | None) -> None:
-            self.received = number
-            for each, previous in self._previous.items():
-                signal.signal(each, previous)  # type: ignore[arg-type]
-            loop.call_soon_threadsafe(self._session.request_abort)
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._previous[number] = signal.signal(number, handle)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self.received is None:
-            for number, previous in self._previous.items():
-                signal.signal(number, previous)  # type: ignore[arg-type]
