@@ -7,7 +7,7 @@ a note for people. Such a message subclasses :class:`CustomMessage` and says wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
@@ -38,7 +38,7 @@ class CustomMessage(Struct, frozen=True, kw_only=True):
     """Base of an application's own messages. Subclasses give `role`, `to_json` and, if a model sees them, `to_llm`."""
 
     timestamp: int = field(default_factory=now_ms)
-    wire: dict[Any, bytes] = field(default_factory=dict)
+    wire: dict[object, bytes] = field(default_factory=dict)
 
     @property
     def role(self) -> str:

@@ -66,7 +66,7 @@ class EncodableMessage(Protocol):
     @property
     def role(self) -> str: ...
     @property
-    def wire(self) -> dict[Any, bytes]: ...
+    def wire(self) -> dict[object, bytes]: ...
     def to_json(self) -> JsonObject: ...
 
 
@@ -77,7 +77,7 @@ class UserMessage(Struct, frozen=True):
     content: str | Sequence[UserContent]
     timestamp: int = field(default_factory=now_ms)
     extra: JsonObject | None = None
-    wire: dict[Any, bytes] = field(default_factory=dict)
+    wire: dict[object, bytes] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -114,7 +114,7 @@ class AssistantMessage(Struct):
     duration_ms: int | None = None
     deferred: JsonObject | None = None
     extra: JsonObject | None = None
-    wire: dict[Any, bytes] = field(default_factory=dict)
+    wire: dict[object, bytes] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -159,7 +159,7 @@ class ToolResultMessage(Struct, frozen=True):
     duration_ms: int | None = None
     timestamp: int = field(default_factory=now_ms)
     extra: JsonObject | None = None
-    wire: dict[Any, bytes] = field(default_factory=dict)
+    wire: dict[object, bytes] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -191,7 +191,7 @@ class UnknownMessage(Struct, frozen=True):
     """A message of a role this version does not know, kept as it was and never sent to a model."""
 
     raw: JsonObject
-    wire: dict[Any, bytes] = field(default_factory=dict)
+    wire: dict[object, bytes] = field(default_factory=dict)
 
     @property
     def role(self) -> str:
@@ -216,7 +216,7 @@ Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage
 _M = TypeVar("_M", UserMessage, AssistantMessage, ToolResultMessage)
 
 
-def replace(message: _M, **changes: Any) -> _M:
+def replace(message: _M, **changes: object) -> _M:
     """A copy of `message` with some fields changed, encoded anew."""
     return msgspec.structs.replace(message, wire={}, **changes)
 
