@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from cantle_ai.codec import Json
 
 __all__ = ["JsoncError", "parse_jsonc"]
 
 _BOM = b"\xef\xbb\xbf"
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
-_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
-_KEPT = re.compile(r"[^\n\r\t ]")
+_COMMENT = rf"(?s:{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z))"
+_COMMA = rf"(?s:{_STRING}|,(?=\s*[}}\]]))"
+_KEPT = r"[^\n\r\t ]"
 
 
 class JsoncError(ValueError):
@@ -35,9 +37,18 @@ class JsoncError(ValueError):
 
 def parse_jsonc(data: bytes) -> Json:
     """The value in `data`. Nothing but blanks and comments is None. Raises :class:`JsoncError`."""
+    data = data.removeprefix(_BOM)
+    try:
+        plain: Json = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return _parse_loosely(data)
+    return plain
+
+
+def _parse_loosely(data: bytes) -> Json:
     import json
 
-    text = _COMMA.sub(_blank, _COMMENT.sub(_blank, _text(data.removeprefix(_BOM))))
+    text = re.sub(_COMMA, _blank, re.sub(_COMMENT, _blank, _text(data)))
     if not text.strip():
         return None
     try:
@@ -68,4 +79,4 @@ def _reason(text: str) -> str:
 def _blank(found: re.Match[str]) -> str:
     """Blanks instead of a comment or comma, so that places stay what they were; strings stay as they are."""
     token = found.group()
-    return token if token[0] == '"' else _KEPT.sub(" ", token)
+    return token if token[0] == '"' else re.sub(_KEPT, " ", token)

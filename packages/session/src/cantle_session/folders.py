@@ -11,7 +11,6 @@ system is cut and ends in a digest of the whole.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from cantle_session.stamps import file_stamp
@@ -20,6 +19,7 @@ __all__ = ["absolute_directory", "session_file_name", "session_folder"]
 
 _LONGEST_NAME = 255
 """Bytes in a file name, on every common file system."""
+_SEPARATORS = str.maketrans("/\\:", "---")
 
 
 def absolute_directory(cwd: str | os.PathLike[str]) -> str:
@@ -30,8 +30,9 @@ def absolute_directory(cwd: str | os.PathLike[str]) -> str:
 
 def session_folder(cwd: str | os.PathLike[str], sessions_root: str | os.PathLike[str]) -> Path:
     """The folder for the sessions of the working directory `cwd`. Nothing is made."""
-    inner = re.sub(r"[/\\:]", "-", re.sub(r"\A[/\\]", "", absolute_directory(cwd)))
-    name = f"--{inner}--"
+    path = absolute_directory(cwd)
+    inner = path[1:] if path.startswith(("/", "\\")) else path
+    name = f"--{inner.translate(_SEPARATORS)}--"
     encoded = os.fsencode(name)
     if len(encoded) > _LONGEST_NAME:
         from hashlib import sha256

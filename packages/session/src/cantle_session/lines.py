@@ -27,7 +27,7 @@ class Link(Struct, gc=False, rename="camel"):
 
 
 _decode_link = msgspec.json.Decoder(Link).decode
-_ENTRY_HEAD = re.compile(rb'\{"type":"[^"\\]+","id":"[^"\\]+","parentId":')
+_ENTRY_HEAD = rb'\{"type":"[^"\\]+","id":"[^"\\]+","parentId":'
 _TRIES = 50
 _BOM = b"\xef\xbb\xbf"
 
@@ -61,7 +61,7 @@ def sound_part(line: bytes) -> bytes | None:
 
     None when there is none. No part of a sound line can be taken for one: it would not end where the line ends.
     """
-    starts = [match.start() for match in _ENTRY_HEAD.finditer(line, 1)]
+    starts = [match.start() for match in re.compile(_ENTRY_HEAD).finditer(line, 1)]
     for start in reversed(starts[-_TRIES:]):
         part = line[start:]
         if link_of(part) is not None:

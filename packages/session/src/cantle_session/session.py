@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Self, TypedDict, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,10 +48,11 @@ from cantle_session.lines import (
 from cantle_session.projection import PathView, SessionContext, project
 from cantle_session.stamps import check_session_id, iso_time, new_entry_id, new_session_id
 from cantle_session.storage.jsonl import JsonlStorage
-from cantle_session.storage.legacy import LegacyStorage
 from cantle_session.storage.memory import MemoryStorage
-from cantle_session.storage.port import Storage
 from cantle_session.tree import ROOT, Tree
+
+if TYPE_CHECKING:
+    from cantle_session.storage.port import Storage
 
 __all__ = ["Session", "SessionWarning"]
 
@@ -140,6 +141,8 @@ class Session:
             raise SessionFileError(file, f"{what}; it was left as it is, give the path of a session file")
         if header.version >= VERSION:
             return cls._opened(header, plain, lines)
+        from cantle_session.storage.legacy import LegacyStorage
+
         storage = LegacyStorage(plain, header, lines)
         lines = storage.pull()
         next(lines)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Container
 __all__ = ["check_session_id", "file_stamp", "iso_time", "milliseconds", "new_entry_id", "new_session_id"]
 
 _TRIES = 100
-_SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
+_SESSION_ID = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 
 
 def new_session_id(now: int, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -34,7 +34,7 @@ def new_entry_id(taken: Container[str], random: Callable[[int], bytes] = os.uran
 
 def check_session_id(text: str) -> str:
     """`text`, if it can be a session's id, and so part of a file name. Raises ValueError otherwise."""
-    if _SESSION_ID.fullmatch(text) is None or len(text) > 200:
+    if re.fullmatch(_SESSION_ID, text) is None or len(text) > 200:
         raise ValueError(
             f"{text!r} cannot be a session id: use at most 200 letters, digits, '-', '_' and '.', "
             "with a letter or digit at both ends"

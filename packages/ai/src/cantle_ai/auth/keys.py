@@ -26,16 +26,14 @@ COMMAND_SECONDS = 30.0
 """How long a key command may take: long enough for a person to unlock a key ring."""
 
 _OUTPUT_LIMIT = 65_536
-_REFERENCE = re.compile(
-    r"\$(?:\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>[$!]))"
-)
+_REFERENCE = r"\$(?:\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>[$!]))"
 
 
 def missing_variables(value: str, environ: Mapping[str, str]) -> list[str]:
     """The variables that `value` refers to and that are unset or empty, each once, in order. Runs nothing."""
-    if value.startswith("!"):
+    if value.startswith("!") or "$" not in value:
         return []
-    names = (found["braced"] or found["plain"] for found in _REFERENCE.finditer(value))
+    names = (found["braced"] or found["plain"] for found in re.finditer(_REFERENCE, value))
     return list(dict.fromkeys(name for name in names if name and not environ.get(name)))
 
 
@@ -47,6 +45,8 @@ async def resolve_value(
     Raises :class:`ConfigurationError` when a variable is not set, or a command fails, prints nothing, more
     than one line or too much, or takes too long.
     """
+    if "$" not in value and not value.startswith("!"):
+        return value
     if value.startswith("!"):
         return await _command_output(value[1:], environ, name, timeout)
     missing = missing_variables(value, environ)
@@ -59,7 +59,7 @@ async def resolve_value(
         variable = found["braced"] or found["plain"]
         return environ[variable] if variable else found["sign"]
 
-    return _REFERENCE.sub(stands_for, value)
+    return re.sub(_REFERENCE, stands_for, value)
 
 
 async def _command_output(command: str, environ: Mapping[str, str], name: str, timeout: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -12,6 +13,9 @@ from cantle.version import VERSION
 __all__ = ["Parser", "build_parser", "parse_arguments"]
 
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_COLUMNS = 80
+"""Where stdout is no terminal."""
 
 USAGE = "cantle [options] [--] [@file ...] [prompt ...]\n       cantle demo [--json] [--folder DIR]"
 
@@ -42,6 +46,23 @@ class Parser(argparse.ArgumentParser):
             raise SystemExit(results.code)
 
 
+class _Layout(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal. The parser makes one to check itself, and without a width that loads `shutil`."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_terminal_columns() - 2)
+
+
+def _terminal_columns() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or _COLUMNS
+    except OSError:
+        return _COLUMNS
+
+
 def build_parser() -> Parser:
     """The parser of everything but sub-commands. `--` is split off before it sees the arguments."""
     parser = Parser(
@@ -49,7 +70,7 @@ def build_parser() -> Parser:
         usage=USAGE,
         description="A coding agent for the terminal: it reads, runs, edits and writes in the current folder.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Layout,
         allow_abbrev=False,
         add_help=False,
     )

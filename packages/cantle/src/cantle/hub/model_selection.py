@@ -46,6 +46,8 @@ def find_model(models: ModelSource, pattern: str, *, provider: str | None = None
     Raises :class:`ModelSelectionError` when nothing matches, or several providers do. An id that its provider
     does not list is an error too: whoever means it says so in models.json, where its limits and prices belong.
     """
+    if (exact := _outright(models, pattern, provider)) is not None:
+        return ModelChoice(exact)
     from cantle_ai.model_patterns import ModelPatternError, resolve_model
 
     try:
@@ -58,6 +60,15 @@ def find_model(models: ModelSource, pattern: str, *, provider: str | None = None
             "List the models with --list-models, or add it to models.json.",
         )
     return ModelChoice(found.model, found.thinking_level)
+
+
+def _outright(models: ModelSource, pattern: str, provider: str | None) -> Model | None:
+    """The model whose provider and id are given in full. No other provider's catalog is read for it."""
+    if provider is None:
+        provider, _, pattern = pattern.partition("/")
+    elif "/" in pattern:
+        return None  # it may repeat the provider's name
+    return models.find(provider, pattern)
 
 
 def choose_model(
