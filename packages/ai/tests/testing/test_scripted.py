@@ -12,8 +12,8 @@ from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, Use
 from cantle_ai.model import StreamOptions
 from cantle_ai.models import Models
 from cantle_ai.testing.checker import check_events, checked_function
-from cantle_ai.testing.response import CallBlock, Response, TextBlock
-from cantle_ai.testing.scripted import Answer, ScriptedModel, StepClock, scripted_model
+from cantle_ai.testing.response import Answer, CallBlock, Response, TextBlock
+from cantle_ai.testing.scripted import ScriptedModel, StepClock, scripted_model
 from cantle_ai.usage import Price
 
 

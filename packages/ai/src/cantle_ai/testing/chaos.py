@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from functools import partial
 from random import Random
 from typing import Literal, TypeAlias
 
@@ -25,7 +26,7 @@ from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import StopReason
 from cantle_ai.model import Model, StreamOptions
 from cantle_ai.stream import AssistantMessageStream
-from cantle_ai.testing.playback import pieces, seeded
+from cantle_ai.testing.playback import pieces, played, seeded
 from cantle_ai.testing.scripted import StepClock, scripted_model
 from cantle_ai.usage import Usage
 
@@ -67,21 +68,7 @@ class ChaosModel:
 
     def stream(self, model: Model, context: Context, options: StreamOptions) -> AssistantMessageStream:
         """The answer to one request: a :data:`cantle_ai.stream.StreamFunction`."""
-        builder = AnswerBuilder(
-            api=model.api,
-            provider=model.provider,
-            model=model.id,
-            price=model.price,
-            thinking_level=options.thinking,
-            clock=self._clock,
-        )
-
-        def source(
-            builder: AnswerBuilder, signal: AbortSignal
-        ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
-            return self._answer(context, builder, signal)
-
-        return AssistantMessageStream(source, builder, signal=options.signal)
+        return played(model, options, partial(self._answer, context), clock=self._clock)
 
     async def _answer(
         self, context: Context, builder: AnswerBuilder, signal: AbortSignal

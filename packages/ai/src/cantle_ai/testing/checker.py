@@ -315,7 +315,7 @@ class CheckedStream(AssistantMessageStream):
     __slots__ = ("_inner",)
 
     def __init__(self, stream: AssistantMessageStream) -> None:
-        self._inner = stream
+        self._inner = stream  # held, because a stream that is forgotten gives its answer up
         self._answer = stream._answer
 
     def __del__(self) -> None:

@@ -1,14 +1,32 @@
-"""A scripted response taken apart into the deltas in which it arrives, the same for one seed everywhere."""
+"""How an answer that no provider makes arrives: a stream, and the deltas it is taken apart into by one seed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
+from cantle_ai.builder import AnswerBuilder
+from cantle_ai.model import Model, StreamOptions
+from cantle_ai.stream import AssistantMessageStream, EventSource
 from cantle_ai.testing.response import Block, CallBlock, Chunk, Response, TextBlock, ThinkingBlock
 
-__all__ = ["block_text", "call_id", "deltas", "pieces", "seeded"]
+__all__ = ["block_text", "call_id", "deltas", "pieces", "played", "seeded"]
+
+
+def played(
+    model: Model, options: StreamOptions, source: EventSource, *, clock: Callable[[], int]
+) -> AssistantMessageStream:
+    """The stream of an answer of `model` whose events `source` makes. `clock` gives Unix milliseconds."""
+    builder = AnswerBuilder(
+        api=model.api,
+        provider=model.provider,
+        model=model.id,
+        price=model.price,
+        thinking_level=options.thinking,
+        clock=clock,
+    )
+    return AssistantMessageStream(source, builder, signal=options.signal)
 
 
 def block_text(block: Block) -> str:

@@ -29,6 +29,7 @@ from msgspec import Meta, Struct, field
 from cantle_ai.errors import ErrorKind
 
 __all__ = [
+    "Answer",
     "Block",
     "CallBlock",
     "Chunk",
@@ -182,6 +183,10 @@ class Response(_Data, frozen=True, kw_only=True):
         return self.error if self.error is not None and not self.blocks and not self.after else None
 
 
+Answer: TypeAlias = str | Response | Block | Mapping[str, object] | Sequence[Block]
+"""What can be written for a response: see :func:`response_of`."""
+
+
 def check_chunk(chunk: Chunk) -> None:
     """Raise ValueError for a chunk of less than one character, or bounds in the wrong order."""
     low, high = (1, 1) if chunk is None else (chunk, chunk) if isinstance(chunk, int) else chunk
@@ -189,7 +194,7 @@ def check_chunk(chunk: Chunk) -> None:
         raise ValueError("`chunk` must be a number from 1, or two such numbers, the smaller first")
 
 
-def response_of(value: str | Response | Block | Mapping[str, object] | Sequence[Block]) -> Response:
+def response_of(value: Answer) -> Response:
     """A response from what is handy in a test: its text, a block or several, its JSON form, or itself.
 
     Raises ValueError, which names the place, when that is not a response.

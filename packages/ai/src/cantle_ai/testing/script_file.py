@@ -25,7 +25,7 @@ from cantle_ai.usage import Price
 
 __all__ = ["ScriptFile", "load_script", "read_script"]
 
-_FORMAT = "docs/formats/scripted-model.md describes the format"
+_FORMAT = "Correct the file; docs/formats/scripted-model.md describes the format"
 
 
 class _Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -75,9 +75,11 @@ def read_script(path: Path | str) -> ScriptFile:
     try:
         return msgspec.json.decode(data, type=ScriptFile)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(path, f"this is no script: {_sentence(error)}. {_FORMAT}.") from error
+        raise ConfigurationError(path, f"this is no script: {_sentence(error)}. {_FORMAT}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigurationError(path, f"this is not JSON: {_place(data, str(error))}") from error
+        raise ConfigurationError(
+            path, f"this is not JSON: {_place(data, str(error))}. Correct the file"
+        ) from error
 
 
 def load_script(path: Path | str, *, clock: Callable[[], int] = now_ms) -> ScriptedModel:

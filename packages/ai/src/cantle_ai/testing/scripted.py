@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import Protocol, TypeAlias, cast
@@ -26,8 +27,9 @@ from cantle_ai.messages import Message, ToolResultMessage
 from cantle_ai.model import Model, Provider, StreamOptions
 from cantle_ai.stream import AssistantMessageStream, StreamFunction
 from cantle_ai.testing.estimate import PromptCache, prompt_pieces, tokens
-from cantle_ai.testing.playback import call_id, deltas, seeded
+from cantle_ai.testing.playback import call_id, deltas, played, seeded
 from cantle_ai.testing.response import (
+    Answer,
     Block,
     Chunk,
     Count,
@@ -41,10 +43,7 @@ from cantle_ai.testing.response import (
 from cantle_ai.testing.script import LastMessage, Script
 from cantle_ai.usage import Price, Usage
 
-__all__ = ["FREE", "Answer", "AnswerFunction", "Registry", "ScriptedModel", "StepClock", "scripted_model"]
-
-Answer: TypeAlias = str | Response | Block | Mapping[str, object] | Sequence[Block]
-"""What can be written for a response: see :func:`cantle_ai.testing.response.response_of`."""
+__all__ = ["FREE", "AnswerFunction", "Registry", "ScriptedModel", "StepClock", "scripted_model"]
 
 AnswerFunction: TypeAlias = Callable[[Context], Answer | Awaitable[Answer]]
 """Makes the response to one request from its context."""
@@ -142,21 +141,7 @@ class ScriptedModel:
 
     def stream(self, model: Model, context: Context, options: StreamOptions) -> AssistantMessageStream:
         """The answer to one request: a :data:`StreamFunction`. It counts as asked when it is first read."""
-        builder = AnswerBuilder(
-            api=model.api,
-            provider=model.provider,
-            model=model.id,
-            price=model.price,
-            thinking_level=options.thinking,
-            clock=self._clock,
-        )
-
-        def source(
-            builder: AnswerBuilder, signal: AbortSignal
-        ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
-            return self._answer(context, options, builder, signal)
-
-        return AssistantMessageStream(source, builder, signal=options.signal)
+        return played(model, options, partial(self._answer, context, options), clock=self._clock)
 
     async def _answer(
         self, context: Context, options: StreamOptions, builder: AnswerBuilder, signal: AbortSignal

@@ -25,9 +25,8 @@ from typing import Self, TypeAlias, cast
 
 from cantle_ai.codec import JsonObject, encode_json
 from cantle_ai.testing.playback import seeded
-from cantle_ai.testing.response import Chunk, Failure, HttpAnswer, Response, check_chunk, response_of
+from cantle_ai.testing.response import Answer, Chunk, Failure, HttpAnswer, Response, check_chunk, response_of
 from cantle_ai.testing.script import Script
-from cantle_ai.testing.scripted import Answer
 from cantle_ai.testing.server.body import Body
 from cantle_ai.testing.server.chat_playback import ChatPlayback, error_body
 from cantle_ai.testing.server.exchange import Call, Sender, read_call
