@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cantle.demo import show
+from cantle.demo.project_tests import Counts, run_tests
 from cantle.demo.script import responses
 from tests.support.cli import Cli
 
@@ -72,11 +73,10 @@ def test_tests_that_still_fail_are_a_failure(
 def test_tests_that_passed_before_are_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counted = show.run_tests
-    monkeypatch.setattr(show, "run_tests", lambda folder: _better(counted(folder)))
+    monkeypatch.setattr(show, "run_tests", lambda folder: _better(run_tests(folder)))
     assert show.run_demo(tmp_path / "here", as_json=False) == 1
     assert "did not work" in capsys.readouterr().err
 
 
-def _better(counts: show.Counts) -> show.Counts:
-    return show.Counts(counts.passed + counts.failed, 0)
+def _better(counts: Counts) -> Counts:
+    return Counts(counts.passed + counts.failed, 0)
