@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,16 @@ def stalling(text: str) -> dict[str, Any]:
     return {"content": text, "stall": True, "after": 3}
 
 
-def wait_for(server: StrictServer, process: subprocess.Popen[bytes]) -> None:
-    """Until the request is there, and a little of the answer."""
-    deadline = time.monotonic() + 20
-    while not server.requests and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert server.requests, process.communicate()
-    time.sleep(0.2)
+def read_deltas(process: subprocess.Popen[bytes], count: int) -> bytes:
+    """What a run in JSON mode prints until so many pieces of text are out."""
+    assert process.stdout is not None
+    out = b""
+    while count:
+        line = process.stdout.readline()
+        assert line, out
+        out += line
+        count -= is_delta(json.loads(line))
+    return out
 
 
 @pytest.mark.parity("cli.signals")
@@ -43,10 +47,12 @@ def test_a_signal_aborts_and_keeps_the_session(cli: Cli, number: signal.Signals,
     with StrictServer([stalling("An answer that never ends.")], chunk=4) as server:
         cli.configure(server.base_url)
         with cli.started(*OPTIONS, "--mode", "json", "go") as process:
-            wait_for(server, process)
+            out = read_deltas(process, 3)
             process.send_signal(number)
-            out, err = process.communicate(timeout=20)
-    assert process.returncode == code
+            assert process.stdout is not None and process.stderr is not None
+            out += process.stdout.read()
+            err = process.stderr.read()
+            assert process.wait(timeout=20) == code
     assert err.decode().count("\n") == 1, err
     assert "Traceback" not in err.decode()
     records = [json.loads(line) for line in out.split(b"\n")[:-1]]
@@ -97,7 +103,7 @@ def test_k02_a_slow_reader_loses_nothing(cli: Cli) -> None:
         cli.configure(server.base_url)
         with cli.started(*OPTIONS, "--mode", "json", "go") as process:
             assert process.stdout is not None
-            time.sleep(1.5)
+            wait_until_full(process.stdout.fileno())
             out = b""
             while block := os.read(process.stdout.fileno(), 1 << 16):
                 out += block
@@ -112,14 +118,26 @@ def is_delta(record: dict[str, Any]) -> bool:
     return record["type"] == "message_update" and record["assistantMessageEvent"]["type"] == "text_delta"
 
 
+def wait_until_full(pipe: int) -> None:
+    """Until a pipe holds as much as it can, but for what the last write did not fill."""
+    import fcntl
+    import termios
+
+    deadline = time.monotonic() + 20
+    waiting = array("i", [0])
+    while waiting[0] < 60_000 and time.monotonic() < deadline:
+        fcntl.ioctl(pipe, termios.FIONREAD, waiting)
+        time.sleep(0.01)
+    assert waiting[0] >= 60_000
+
+
 def test_an_interrupt_works_while_the_reader_stands_still(cli: Cli) -> None:
     with StrictServer([{"content": WORD * 60_000, "chunk": 40}]) as server:
         cli.configure(server.base_url)
         with cli.started(*OPTIONS, "--mode", "json", "go") as process:
-            wait_for(server, process)
-            process.send_signal(signal.SIGINT)
             assert process.stdout is not None
-            time.sleep(0.3)
+            wait_until_full(process.stdout.fileno())
+            process.send_signal(signal.SIGINT)
             process.stdout.close()
             assert process.wait(timeout=20) == 130
 
