@@ -21,9 +21,12 @@ from msgspec.structs import replace
 
 from cantle_agent.messages import AgentMessage
 from cantle_ai.codec import Json, JsonObject
-from cantle_ai.messages import encode_message, now_ms
+from cantle_ai.messages import AssistantMessage, ToolResultMessage, encode_message, now_ms
+from cantle_ai.usage import Usage, total_usage
 from cantle_session.entries import (
     VERSION,
+    BranchSummaryEntry,
+    CompactionEntry,
     ContextEditEntry,
     CustomEntry,
     Entry,
@@ -33,6 +36,7 @@ from cantle_session.entries import (
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
     UnknownEntry,
+    UsageEntry,
 )
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory, session_file_name
@@ -216,6 +220,12 @@ class Session:
             )
         )
 
+    def usage(self) -> Usage:
+        """What the session took in all, on every branch: answers, also those that failed or that no model is told
+        of any more, what tools took themselves, summaries, and entries of usage alone. Reads every entry.
+        """
+        return total_usage(filter(None, map(_usage_of, self._load(range(len(self._tree))))))
+
     # --- adding to it
 
     def append_message(self, message: AgentMessage) -> MessageEntry:
@@ -348,6 +358,15 @@ class Session:
             warning = SessionWarning("there are more warnings than are shown here")
         if len(self.warnings) <= _MOST_WARNINGS and warning not in self.warnings:
             self.warnings.append(warning)
+
+
+def _usage_of(entry: Entry) -> Usage | None:
+    match entry:
+        case MessageEntry(message=AssistantMessage() | ToolResultMessage() as message):
+            return message.usage
+        case CompactionEntry() | BranchSummaryEntry() | UsageEntry():
+            return entry.usage
+    return None
 
 
 class _Place(TypedDict):
