@@ -59,13 +59,16 @@ __all__ = ["EventEncoder"]
 
 
 class EventEncoder:
-    """Encodes the events of one session. Keeps the encoded usage between deltas, which rarely changes."""
+    """Encodes the events of one session. Keeps what stands in front of a delta, which rarely changes."""
 
-    __slots__ = ("_usage", "_usage_json")
+    __slots__ = ("_head", "_index", "_kind", "_usage", "_usage_json")
 
     def __init__(self) -> None:
         self._usage: Usage | None = None
         self._usage_json = b""
+        self._kind: str | None = None
+        self._index = 0
+        self._head = b""
 
     def encode(self, event: SessionEvent) -> bytes:
         """The event's record, with its LF."""
@@ -76,21 +79,23 @@ class EventEncoder:
     def _update(self, event: MessageUpdate) -> bytes:
         usage = event.message.usage
         if usage is not self._usage:
-            self._usage, self._usage_json = usage, encode_json(usage.to_json())
+            self._usage, self._usage_json, self._kind = usage, encode_json(usage.to_json()), None
         inner = event.event
-        if isinstance(inner, TextDelta | ThinkingDelta | ToolCallDelta):
-            return (
-                b'{"type":"message_update","usage":%b,"assistantMessageEvent":{"type":"%b","contentIndex":%d,"delta":%b}}\n'
-                % (
-                    self._usage_json,
-                    inner.type.encode(),
-                    inner.content_index,
-                    encode_json(inner.delta),
-                )
-            )
+        if isinstance(inner, (TextDelta, ThinkingDelta, ToolCallDelta)):
+            if inner.type != self._kind or inner.content_index != self._index:
+                self._begin(inner.type, inner.content_index)
+            return self._head + encode_json(inner.delta) + b"}}\n"
         return b'{"type":"message_update","usage":%b,"assistantMessageEvent":%b}\n' % (
             self._usage_json,
             _encode(_assistant_event(inner)),
+        )
+
+    def _begin(self, kind: str, index: int) -> None:
+        """Deltas of another block, or of another kind, follow."""
+        self._kind, self._index = kind, index
+        self._head = (
+            b'{"type":"message_update","usage":%b,"assistantMessageEvent":{"type":"%b","contentIndex":%d,"delta":'
+            % (self._usage_json, kind.encode(), index)
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
@@ -82,7 +82,7 @@ def _write_answer(session: AgentSession, output: Output) -> None:
 class _TextListener:
     """Print mode says nothing before the end, except why it waits."""
 
-    async def __call__(self, event: SessionEvent) -> None:
+    def __call__(self, event: SessionEvent) -> None:
         if isinstance(event, AutoRetryStart):
             seconds = f"{event.delay_ms / 1000:g} s"
             notice(
@@ -101,10 +101,16 @@ class _JsonListener:
         self._output = output
         self._encode: Callable[[SessionEvent], bytes] = EventEncoder().encode
 
-    async def __call__(self, event: SessionEvent) -> None:
+    def __call__(self, event: SessionEvent) -> Awaitable[None] | None:
         output = self._output
         output.write(self._encode(event))
         if output.full or not isinstance(event, MessageUpdate):
-            await output.drain()
+            return self._drain()
         if output.closed:
+            self._session.request_abort()
+        return None
+
+    async def _drain(self) -> None:
+        await self._output.drain()
+        if self._output.closed:
             self._session.request_abort()
