@@ -6,7 +6,7 @@ from typing import Any
 
 from cantle_agent.agent import Agent
 from cantle_agent.config import AgentContext, LoopConfig
-from cantle_agent.events import AgentEvent, MessageEnd, ToolExecutionEnd, ToolExecutionStart
+from cantle_agent.events import AgentEvent, MessageEnd, MessageStart, ToolExecutionEnd, ToolExecutionStart
 from cantle_agent.loop import run_loop
 from cantle_agent.messages import AgentMessage
 from cantle_agent.tool import Tool, ToolContext, ToolResult
@@ -61,9 +61,9 @@ class Told:
         """Event types, updates of one message once, message events with their role."""
         names: list[str] = []
         for event in self.events:
-            name = event.type
-            if event.type in ("message_start", "message_end"):
-                name += f" {event.message.role}"  # type: ignore[union-attr]
+            name: str = event.type
+            if isinstance(event, MessageStart | MessageEnd):
+                name += f" {event.message.role}"
             if not (name.endswith("_update") and names and names[-1] == name):
                 names.append(name)
         return names
@@ -121,6 +121,12 @@ def results(messages: Iterable[AgentMessage]) -> list[ToolResultMessage]:
 
 def answers(messages: Iterable[AgentMessage]) -> list[AssistantMessage]:
     return [message for message in messages if isinstance(message, AssistantMessage)]
+
+
+def last_answer(messages: Sequence[AgentMessage]) -> AssistantMessage:
+    """The message at the end, which must be an answer."""
+    assert isinstance(messages[-1], AssistantMessage)
+    return messages[-1]
 
 
 def shape(messages: Iterable[AgentMessage]) -> list[str]:

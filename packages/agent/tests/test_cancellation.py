@@ -292,7 +292,7 @@ async def test_a_tool_that_ends_cancelled_by_itself_fails_alone(kind: str):
             raise asyncio.CancelledError
         inner = asyncio.get_running_loop().create_future()
         inner.cancel()
-        return await inner  # type: ignore[no-any-return]
+        return await inner
 
     context, told, _ = await run([says("", call("x"), call()), "done"], [make_tool("x", ends), make_tool()])
     first, second = results(context.messages)

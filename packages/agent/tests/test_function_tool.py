@@ -115,7 +115,7 @@ def test_every_kind_of_type_has_its_schema():
         i: Path,
         j: Annotated[int, msgspec.Meta(ge=1, description="from one")],
         k: FakeModel,
-        l,  # type: ignore[no-untyped-def]  # noqa: E741
+        l,  # noqa: E741
         m: Literal[1, 2] = 1,
         n: Path = Path("here"),
         o: Point | None = None,
@@ -342,7 +342,7 @@ def test_pydantic_models_work_when_pydantic_is_there():
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Model", a=(int, ...))
 
-    def use(m):  # type: ignore[no-untyped-def]
+    def use(m):
         pass
 
     use.__annotations__ = {"m": model}

@@ -19,13 +19,14 @@ from cantle_ai.history import INTERRUPTED
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 from cantle_ai.stream import AssistantMessageStream
-from cantle_ai.testing.response import Failure, response_of
-from cantle_ai.testing.scripted import ScriptedModel, scripted_model
+from cantle_ai.testing.response import Answer, Failure, response_of
+from cantle_ai.testing.scripted import AnswerFunction, ScriptedModel, scripted_model
 from packages.agent.tests.support import (
     Told,
     answers,
     call,
     check_events,
+    last_answer,
     make_tool,
     results,
     run,
@@ -122,7 +123,7 @@ async def test_a_failure_before_the_answer_begins_is_a_whole_message():
         "turn_end",
         "agent_end",
     ]
-    last = context.messages[-1]
+    last = last_answer(context.messages)
     assert (last.stop_reason, last.error_message) == ("error", "no luck")
 
 
@@ -147,7 +148,7 @@ async def test_an_answer_that_fails_runs_no_calls_closes_the_run_and_leaves_queu
         [response, "never"], [make_tool(execute=execute)], emit=emit, steering=steering, follow_up=follow_up
     )
     assert not ran and len(model.requests) == 1
-    assert context.messages[-1].stop_reason == "error"
+    assert last_answer(context.messages).stop_reason == "error"
     assert told.types[-3:] == ["message_end assistant", "turn_end", "agent_end"]
     assert len(steering) == len(follow_up) == 1
 
@@ -158,7 +159,7 @@ async def test_a_stream_function_that_raises_is_a_failed_answer():
 
     context = AgentContext()
     await run_loop([UserMessage("go")], context, LoopConfig(stream=broken, model=scripted_model()), Told())
-    assert context.messages[-1].error_message == "no route to the model"
+    assert last_answer(context.messages).error_message == "no route to the model"
 
 
 @pytest.mark.parity("loop.length")
@@ -217,8 +218,12 @@ async def test_continue_refuses_where_there_is_nothing_to_answer(messages: list[
 
 
 async def test_continue_asks_again_where_a_user_message_or_a_result_waits():
-    done = [UserMessage("hi"), asks("1"), ToolResultMessage("1", "echo", [TextContent("ok")])]
-    for waiting in ([UserMessage("hi")], done):
+    done: list[AgentMessage] = [
+        UserMessage("hi"),
+        asks("1"),
+        ToolResultMessage("1", "echo", [TextContent("ok")]),
+    ]
+    for waiting in (done[:1], done):
         context, told, _ = await run(["done"], prompts=[], messages=waiting)
         assert shape(context.messages) == [*shape(waiting), "assistant stop"]
         assert told.types[:3] == ["agent_start", "turn_start", "message_start assistant"]
@@ -226,7 +231,7 @@ async def test_continue_asks_again_where_a_user_message_or_a_result_waits():
 
 @pytest.mark.parametrize("kind", ["steering", "follow_up"])
 async def test_queued_messages_open_a_continued_run(kind: str):
-    waiting = {kind: queue("queued")}
+    waiting: dict[str, Any] = {kind: queue("queued")}
     context, told, _ = await run(["done"], prompts=[], messages=[UserMessage("hi"), answer()], **waiting)
     assert shape(context.messages)[2:] == ["user queued", "assistant stop"]
     assert told.types[:3] == ["agent_start", "turn_start", "message_start user"]
@@ -251,7 +256,8 @@ async def test_calls_that_a_crash_left_without_results_get_them_first(prompts: l
     )
     assert [result.text for result in results(context.messages)] == ["ok", INTERRUPTED]
     assert told.types[2] == "message_start toolResult"
-    assert model.requests[0].messages[3].is_error
+    shown = model.requests[0].messages[3]
+    assert isinstance(shown, ToolResultMessage) and shown.is_error
 
 
 # --- queues
@@ -360,7 +366,7 @@ async def test_a_batch_goes_on_unless_every_result_terminates():
 
 @pytest.mark.parametrize("kind", ["steering", "follow_up"])
 async def test_queued_messages_run_after_a_batch_that_terminates(kind: str):
-    waiting = {kind: queue()}
+    waiting: dict[str, Any] = {kind: queue()}
 
     async def emit(event: AgentEvent) -> None:
         if event.type == "tool_execution_start":
@@ -486,8 +492,9 @@ async def test_a_hook_that_raises_ends_the_run_with_an_answer_that_names_it(hook
     def broken(*_: object) -> Any:
         raise ValueError("it is broken")
 
-    context, told, _ = await run([says("", call()), "two"], [make_tool()], **{hook: broken})
-    last = context.messages[-1]
+    config: dict[str, Any] = {hook: broken}
+    context, told, _ = await run([says("", call()), "two"], [make_tool()], **config)
+    last = last_answer(context.messages)
     assert (last.stop_reason, last.error_message) == ("error", f"{hook} failed: it is broken")
     check_events(told.events)
 
@@ -519,7 +526,7 @@ def config_of(model: ScriptedModel, **fields: Any) -> LoopConfig:
 
 
 async def test_the_iterator_has_the_events_of_the_awaited_call():
-    script = [says("hm", call()), "done"]
+    script: list[Answer | AnswerFunction] = [says("hm", call()), "done"]
     _, told, _ = await run(script, [make_tool()])
     model = ScriptedModel(script)
     context = AgentContext(tools=[make_tool()])

@@ -243,10 +243,11 @@ async def test_a_hook_that_raises_fails_its_call_alone(place: str, error: Except
             raise error
 
     spy = Spy()
+    hooks: dict[str, Any] = {place: broken if place == "gate" else [broken]}
     context, _, _ = await run(
         [says("", call("spy", {"n": 1}), call("spy", {"n": 2})), "done"],
         [spy.tool()],
-        **{place: broken if place == "gate" else [broken]},
+        **hooks,
     )
     first, second = results(context.messages)
     assert (first.text, first.is_error) == (text, True)
@@ -292,7 +293,7 @@ async def test_a_tool_may_return_a_failure():
 @pytest.mark.parametrize("returned", ["text", None, {"content": []}])
 async def test_a_tool_that_returns_something_else_fails_its_call(returned: Any):
     async def execute(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
-        return returned  # type: ignore[no-any-return]
+        return returned
 
     result = await one_call(make_tool("spy", execute), {})
     assert result.is_error and "not a ToolResult" in result.text

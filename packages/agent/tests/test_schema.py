@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cantle_agent.errors import SchemaError
 from cantle_agent.schema import ToolSchema, check_parameters, problem_text, schema_of
+from cantle_ai.codec import JsonObject
 from tests.support.samples import samples
 
 
@@ -18,7 +19,7 @@ def of(node: Any, *, required: bool = False, **root: Any) -> ToolSchema:
     return ToolSchema({**schema, "required": ["x"]} if required else schema)
 
 
-INTEGERS = {"type": "array", "items": {"type": "integer"}}
+INTEGERS: JsonObject = {"type": "array", "items": {"type": "integer"}}
 EDITS = {
     "type": "array",
     "items": {
@@ -69,7 +70,8 @@ NOTHING: Any = object()
     ],
 )
 def test_what_is_meant_is_mended(node: Any, given: Any, mended: Any):
-    schema = of(node, **{"$defs": {"N": {"type": "integer"}}})
+    more: dict[str, Any] = {"$defs": {"N": {"type": "integer"}}}
+    schema = of(node, **more)
     arguments = {"x": given}
     fitted, problems = schema.fit(arguments)
     assert not problems
@@ -145,7 +147,8 @@ def test_alternatives_are_listed_when_none_fits():
 
 def test_valid_arguments_come_back_as_they_are():
     schema = of({"anyOf": [{"type": "string"}, {"type": "integer"}]})
-    for arguments in ({"x": "5"}, {"x": 5}, {}, {"other": None}):
+    given: list[JsonObject] = [{"x": "5"}, {"x": 5}, {}, {"other": None}]
+    for arguments in given:
         fitted, problems = schema.fit(arguments)
         assert fitted is arguments and not problems
 
@@ -191,7 +194,7 @@ def test_mending_is_safe_whatever_comes(node: Any, value: Any):
 
 def test_a_lone_surrogate_is_data():
     schema = of({"type": "string"}, required=True)
-    arguments = {"x": "\ud800 half a pair"}
+    arguments: JsonObject = {"x": "\ud800 half a pair"}
     assert schema.fit(arguments) == (arguments, [])
     fitted, problems = of({"type": "array", "items": {"type": "string"}}).fit({"x": "\ud800"})
     assert (fitted, problems) == ({"x": ["\ud800"]}, [])

@@ -249,7 +249,7 @@ def response_of(turn: Turn) -> Response:
         CallBlock(name=name, arguments='{"torn' if index == 3 else {"n": index})
         for index, name in enumerate(turn.calls)
     ]
-    blocks = (TextBlock(text="some text"), *calls)
+    blocks: tuple[TextBlock | CallBlock, ...] = (TextBlock(text="some text"), *calls)
     match turn.ending:
         case "length" | "stop":
             return Response(content=blocks, stop_reason=turn.ending)

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cantle_ai.content import TextContent, ToolCall
+from cantle_ai.content import AssistantContent, TextContent, ToolCall
 from cantle_ai.history import INTERRUPTED, replayable
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage, encode_message
 from tests.support.samples import samples
@@ -14,7 +14,7 @@ def user(text="u"):
 
 
 def answer(*calls, stop="stop"):
-    content = [TextContent("t"), *[ToolCall(call, f"tool_{call}") for call in calls]]
+    content: list[AssistantContent] = [TextContent("t"), *[ToolCall(call, f"tool_{call}") for call in calls]]
     return AssistantMessage(content, "a", "p", "m", stop_reason=stop, timestamp=2)
 
 

@@ -19,7 +19,9 @@ def parsed(*pieces: bytes) -> list[tuple[str | None, bytes]]:
 def plainly(stream: bytes) -> list[tuple[str | None, bytes]]:
     """What the standard says, over the whole text at once; the last event needs no blank line."""
     text = stream.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    events, data, name = [], [], None
+    events: list[tuple[str | None, bytes]] = []
+    data: list[bytes] = []
+    name: str | None = None
     for line in [*text.split(b"\n"), b""]:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")

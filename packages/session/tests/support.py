@@ -23,7 +23,7 @@ def user(text: str, timestamp: int = 1) -> dict[str, Any]:
 
 
 def answer(text: str, model: str = "m1", **fields: Any) -> dict[str, Any]:
-    usage = {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2}
+    usage: dict[str, Any] = {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2}
     usage["cost"] = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
     return {
         "role": "assistant",
@@ -74,6 +74,12 @@ def write(path: Path, *lines: Any) -> Path:
 
 def opened(path: Path, *lines: Any) -> Session:
     return Session.open(write(path, *lines))
+
+
+def file_of(session: Session) -> Path:
+    """The file of a session that is not in memory."""
+    assert session.file is not None
+    return session.file
 
 
 def entries_on_disk(path: Path) -> list[dict[str, Any]]:

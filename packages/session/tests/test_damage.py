@@ -13,6 +13,7 @@ from packages.session.tests.support import (
     chain,
     encoded,
     entries_on_disk,
+    file_of,
     opened,
     said,
     texts,
@@ -228,8 +229,8 @@ def test_json_nested_more_or_less_too_deeply_costs_only_its_line(tmp_path, depth
 
 def test_a_line_that_is_overwritten_in_place_is_left_out_and_named(tmp_path):
     session = opened(tmp_path / "s.jsonl", HEADER, *chain(said(user("1")), said(user("2"))))
-    content = session.file.read_bytes()
-    session.file.write_bytes(content.replace(b'"content":"1"', b"xxxxxxxxxxxxx"))
+    content = file_of(session).read_bytes()
+    file_of(session).write_bytes(content.replace(b'"content":"1"', b"xxxxxxxxxxxxx"))
     assert texts(session) == ["2"]
     assert lines_with_warnings(session) == [2]
     assert [entry.id for entry in session.entries()] == ["00000000", "00000001"]

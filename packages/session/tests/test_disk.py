@@ -12,7 +12,6 @@ import pytest
 from cantle_ai.messages import UserMessage
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
-from cantle_session.storage import jsonl
 from packages.session.tests.support import entries_on_disk, texts
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="limits, mounts and users of POSIX systems")
@@ -139,14 +138,14 @@ def test_a_torn_line_that_cannot_be_taken_back_stays_and_is_closed(tmp_path, mon
     real = os.write
 
     def write(fd, data):
-        monkeypatch.setattr(jsonl.os, "write", fail)
+        monkeypatch.setattr(os, "write", fail)
         return real(fd, bytes(data[:10]))
 
     def fail(fd, data):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(jsonl.os, "write", write)
-    monkeypatch.setattr(jsonl.os, "ftruncate", fail)
+    monkeypatch.setattr(os, "write", write)
+    monkeypatch.setattr(os, "ftruncate", fail)
     with pytest.raises(SessionFileError, match="Input/output error"):
         session.append_message(UserMessage("lost"))
     monkeypatch.undo()
@@ -167,7 +166,7 @@ def test_others_who_write_into_a_torn_line_keep_theirs(tmp_path, monkeypatch):
             file.write(theirs)
         return 10
 
-    monkeypatch.setattr(jsonl.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     with pytest.raises(SessionFileError, match="middle of a line"):
         session.append_message(UserMessage("lost"))
     monkeypatch.undo()
@@ -180,7 +179,7 @@ def test_others_who_write_into_a_torn_line_keep_theirs(tmp_path, monkeypatch):
 def test_a_short_write_is_finished(tmp_path, monkeypatch):
     session = started(tmp_path)
     real = os.write
-    monkeypatch.setattr(jsonl.os, "write", lambda fd, data: real(fd, bytes(data[:7])))
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data[:7])))
     session.append_message(UserMessage("x" * 100))
     monkeypatch.undo()
     assert texts(session) == texts(Session.open(session.file)) == ["hi", "x" * 100]
@@ -254,7 +253,7 @@ def test_a_folder_that_may_not_be_listed_is_named(open_folder):
 def test_closing_puts_what_was_written_on_the_disk(tmp_path, monkeypatch):
     synced = []
     session = started(tmp_path)
-    monkeypatch.setattr(jsonl.os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
     session.append_message(UserMessage("on"))
     assert synced == []
     session.close()

@@ -1,6 +1,7 @@
 """Lines and entries."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -34,7 +35,7 @@ from packages.session.tests.support import HEADER, answer, chain, encoded, said,
 from tests.support.samples import samples
 
 USAGE = answer("x")["usage"]
-ENTRIES = [
+ENTRIES: list[tuple[dict[str, Any], type]] = [
     ({"type": "message", "message": user("hi")}, MessageEntry),
     ({"type": "message", "message": {"role": "system", "content": "", "timestamp": 1}}, MessageEntry),
     ({"type": "custom_message", "customType": "c", "content": "t", "display": False}, CustomMessageEntry),

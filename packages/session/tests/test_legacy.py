@@ -15,6 +15,7 @@ from packages.session.tests.support import (
     chain,
     encoded,
     entries_on_disk,
+    file_of,
     opened,
     said,
     texts,
@@ -61,7 +62,7 @@ def test_version_1_is_read_as_a_row_of_entries(tmp_path):
     ids = [entry.id for entry in session.entries()]
     assert len(set(ids)) == 5
     assert [entry.parent_id for entry in session.entries()] == [None, *ids[:-1]]
-    assert [entry.id for entry in Session.open(session.file).entries()] == ids
+    assert [entry.id for entry in Session.open(file_of(session)).entries()] == ids
 
 
 @pytest.mark.parametrize("index", [None, -1, 0, 4, 99, "1"])
@@ -84,7 +85,7 @@ def test_reading_an_old_file_does_not_change_it(tmp_path, lines, version):
     session = opened(tmp_path / "s.jsonl", *lines)
     session.context()
     session.close()
-    assert session.file.read_bytes() == encoded(*lines)
+    assert file_of(session).read_bytes() == encoded(*lines)
     assert list(tmp_path.iterdir()) == [session.file]
 
 
@@ -131,12 +132,12 @@ def test_an_old_file_with_foreign_and_torn_lines_keeps_them(tmp_path):
 
 def test_an_old_file_that_others_change_is_not_replaced(tmp_path):
     session = opened(tmp_path / "s.jsonl", *V2)
-    with session.file.open("ab") as file:
+    with file_of(session).open("ab") as file:
         file.write(encoded({**V2[1], "id": "0a0b0c0d"}))
-    before = session.file.read_bytes()
+    before = file_of(session).read_bytes()
     with pytest.raises(SessionFileError, match="open the session again"):
         session.append_message(UserMessage("on"))
-    assert session.file.read_bytes() == before
+    assert file_of(session).read_bytes() == before
     assert list(tmp_path.iterdir()) == [session.file]
 
 
@@ -150,7 +151,7 @@ def test_an_old_file_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
     with pytest.raises(SessionFileError, match="No space left"):
         session.append_message(UserMessage("on"))
     monkeypatch.undo()
-    assert session.file.read_bytes() == encoded(*V2)
+    assert file_of(session).read_bytes() == encoded(*V2)
     assert list(tmp_path.iterdir()) == [session.file]
     session.append_message(UserMessage("on"))
-    assert texts(Session.open(session.file))[-1] == "on"
+    assert texts(Session.open(file_of(session)))[-1] == "on"

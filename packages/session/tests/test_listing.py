@@ -10,7 +10,7 @@ from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_session.errors import SessionLookupError
 from cantle_session.listing import find_session, latest, list_sessions, session_info
 from cantle_session.session import Session
-from packages.session.tests.support import HEADER, answer, chain, encoded, said, user, write
+from packages.session.tests.support import HEADER, answer, chain, encoded, file_of, said, user, write
 
 
 def made(folder, text, timestamp, *, cwd="/work", name=None, session_id=None):
@@ -60,7 +60,8 @@ def test_a_name_that_was_taken_away_is_none(tmp_path):
     path = made(tmp_path, "hi", 1000, name="old")
     with Session.open(path) as session:
         session.append_session_info("")
-    assert session_info(path).name is None
+    info = session_info(path)
+    assert info is not None and info.name is None
 
 
 def test_f07_a_list_reads_heads_and_tails_only(tmp_path, monkeypatch):
@@ -180,7 +181,7 @@ def test_a_whole_id_is_not_ambiguous(tmp_path):
 
 def test_a_file_of_another_name_is_found_by_the_id_in_its_header(tmp_path):
     path = write(tmp_path / "renamed.jsonl", HEADER)
-    assert find_session(HEADER["id"][:10], tmp_path) == path
+    assert find_session(str(HEADER["id"])[:10], tmp_path) == path
 
 
 @pytest.mark.parametrize("text", ["/a/b", "a/b", "b.jsonl", "./b"])
@@ -192,4 +193,5 @@ def test_the_answer_is_not_taken_for_the_first_message(tmp_path):
     with Session.create("/work", tmp_path) as session:
         session.append_message(AssistantMessage([TextContent('I was asked "role":"user"')], "a", "p", "m"))
         session.append_message(UserMessage("hi"))
-    assert session_info(session.file).first_message == "hi"
+    info = session_info(file_of(session))
+    assert info is not None and info.first_message == "hi"

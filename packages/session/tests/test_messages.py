@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cantle_agent.messages import convert_to_llm
+from cantle_ai.codec import JsonObject
 from cantle_ai.messages import UnknownMessage, encode_message
 from cantle_session.messages import (
     BashExecutionMessage,
@@ -16,7 +17,7 @@ from cantle_session.messages import (
 from packages.session.tests.support import answer, user
 from tests.support.samples import samples
 
-BASH = {
+BASH: JsonObject = {
     "role": "bashExecution",
     "command": "ls",
     "output": "a\nb\n",
@@ -25,9 +26,15 @@ BASH = {
     "truncated": False,
     "timestamp": 5,
 }
-NOTE = {"role": "custom", "customType": "note", "content": "look", "display": True, "timestamp": 5}
-BRANCH = {"role": "branchSummary", "summary": "tried A", "fromId": "0a0b0c0d", "timestamp": 5}
-COMPACTION = {"role": "compactionSummary", "summary": "did B", "tokensBefore": 9, "timestamp": 5}
+NOTE: JsonObject = {
+    "role": "custom",
+    "customType": "note",
+    "content": "look",
+    "display": True,
+    "timestamp": 5,
+}
+BRANCH: JsonObject = {"role": "branchSummary", "summary": "tried A", "fromId": "0a0b0c0d", "timestamp": 5}
+COMPACTION: JsonObject = {"role": "compactionSummary", "summary": "did B", "tokensBefore": 9, "timestamp": 5}
 
 
 @pytest.mark.parity("sessions.coding-agent-roles")
@@ -122,7 +129,7 @@ def test_a_shell_record_that_is_excluded_stays_out():
 
 
 def test_a_note_is_sent_as_it_is_and_its_details_are_not():
-    raw = {**NOTE, "content": [{"type": "text", "text": "look"}], "details": "secret"}
+    raw: JsonObject = {**NOTE, "content": [{"type": "text", "text": "look"}], "details": "secret"}
     (shown,) = convert_to_llm([agent_message_from_json(raw)])
     assert shown.text == "look"
     assert b"secret" not in encode_message(shown)

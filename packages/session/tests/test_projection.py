@@ -6,6 +6,7 @@ import pytest
 
 from cantle_ai.messages import UnknownMessage
 from cantle_session import projection
+from cantle_session.lines import decode_entry
 from cantle_session.messages import BranchSummaryMessage, CompactionSummaryMessage, ExtensionMessage
 from cantle_session.session import Session
 from packages.session.tests.support import HEADER, answer, chain, opened, said, texts, user, write
@@ -205,10 +206,9 @@ def test_what_a_compaction_hides_is_not_decoded(tmp_path, monkeypatch):
     path = write(tmp_path / "s.jsonl", HEADER, *chain(*entries, compaction(f"{495:08x}"), said(user("end"))))
     session = Session.open(path)
     decoded = []
-    from cantle_session import session as module
-
-    real = module.decode_entry
-    monkeypatch.setattr(module, "decode_entry", lambda line: decoded.append(line) or real(line))
+    monkeypatch.setattr(
+        "cantle_session.session.decode_entry", lambda line: decoded.append(line) or decode_entry(line)
+    )
     assert len(session.context().messages) == 7
     assert len(decoded) < 15
 

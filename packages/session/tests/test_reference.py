@@ -12,13 +12,14 @@ from cantle_session.entries import (
     CompactionEntry,
     ContextEditEntry,
     CustomMessageEntry,
+    Entry,
     LabelEntry,
     UsageEntry,
 )
 from cantle_session.folders import session_folder
 from cantle_session.lines import encode_entry
 from cantle_session.session import Session
-from packages.session.tests.support import HEADER, chain, conversation, text_of, texts, write
+from packages.session.tests.support import HEADER, chain, conversation, file_of, text_of, texts, write
 from packages.session.tests.test_entries import ENTRIES
 from packages.session.tests.test_folders import FOLDERS
 from packages.session.tests.test_legacy import V1, V2
@@ -104,13 +105,13 @@ def test_the_reference_reads_what_is_written_here_and_goes_on(tmp_path):
         session.append_custom("c", {"x": 1})
         session.append_message(UserMessage("line\u2028 \ud800 end"))
     (theirs,) = ask(tmp_path, CONTEXTS, [str(session.file)])
-    with Session.open(session.file) as again:
+    with Session.open(file_of(session)) as again:
         assert theirs["entries"] == [entry.to_json() for entry in again.entries()]
         assert (theirs["leaf"], theirs["name"]) == (again.leaf_id, "my name")
         answer = again.path()[3].to_json()["message"]
     given = {"file": str(session.file), "texts": ["theirs 1", "theirs 2"], "answer": answer}
     after = ask(tmp_path, CONTINUE, given)
-    with Session.open(session.file) as again:
+    with Session.open(file_of(session)) as again:
         assert texts(again) == [text_of(message) for message in after]
         assert again.warnings == []
         again.append_message(UserMessage("ours"))
@@ -122,7 +123,7 @@ def test_every_entry_type_is_written_as_the_reference_reads_it(tmp_path):
     raws = chain(*[fields for fields, _ in ENTRIES])
     place = {"parent_id": raws[-1]["id"], "timestamp": "2026-01-01T00:00:00.000Z"}
     usage = next(entry for entry in map(_entry, raws) if isinstance(entry, UsageEntry)).usage
-    made = [
+    made: list[Entry] = [
         CustomMessageEntry(id="a0000000", **place, custom_type="c", content="note"),
         ContextEditEntry(id="a0000001", **place, target_id=raws[0]["id"], replacement={"content": "edited"}),
         LabelEntry(id="a0000002", **place, target_id=raws[0]["id"], label="here"),

@@ -11,13 +11,12 @@ import uuid
 import pytest
 
 from cantle_ai.content import TextContent
-from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage, encode_message
+from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage, encode_message
 from cantle_session.entries import ModelChangeEntry
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import session_folder
 from cantle_session.session import Session
-from cantle_session.storage import jsonl
-from packages.session.tests.support import conversation, entries_on_disk, texts
+from packages.session.tests.support import conversation, entries_on_disk, file_of, texts
 
 
 def make(tmp_path, **options):
@@ -41,7 +40,7 @@ def test_a_session_that_is_not_used_leaves_nothing(tmp_path):
 def test_the_first_user_message_brings_what_came_before_it_in_one_write(tmp_path, monkeypatch):
     writes = []
     real = os.write
-    monkeypatch.setattr(jsonl.os, "write", lambda fd, data: writes.append(bytes(data)) or real(fd, data))
+    monkeypatch.setattr(os, "write", lambda fd, data: writes.append(bytes(data)) or real(fd, data))
     session = make(tmp_path)
     before = [session.append_model_change("p", "m"), session.append_session_info("n")]
     message = session.append_message(UserMessage("hi"))
@@ -58,7 +57,7 @@ def test_each_entry_is_one_write_of_one_line(tmp_path, monkeypatch):
     session.append_message(UserMessage("hi"))
     writes = []
     real = os.write
-    monkeypatch.setattr(jsonl.os, "write", lambda fd, data: writes.append(bytes(data)) or real(fd, data))
+    monkeypatch.setattr(os, "write", lambda fd, data: writes.append(bytes(data)) or real(fd, data))
     session.append_message(UserMessage("a\nb\u2028c\u2029d\x85e\r\n"))
     session.append_custom("c", {"text": "x\ny"})
     assert [data.count(b"\n") for data in writes] == [1, 1]
@@ -103,7 +102,8 @@ def test_sessions_are_for_the_eyes_of_their_owner(tmp_path):
     finally:
         os.umask(old)
     modes = [
-        stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "root", session.file.parent, session.file)
+        stat.S_IMODE(path.stat().st_mode)
+        for path in (tmp_path / "root", file_of(session).parent, file_of(session))
     ]
     assert modes == [0o700, 0o700, 0o600]
 
@@ -126,7 +126,7 @@ def test_it_goes_on_where_it_stood(tmp_path):
 
 def test_every_message_comes_back_as_it_was_sent(tmp_path):
     session = make(tmp_path)
-    messages = [
+    messages: list[Message] = [
         UserMessage("lone \ud800 surrogate, \u2028, \0, \x1f, 日本"),
         AssistantMessage([TextContent("x" * 100_000)], "a", "p", "m", extra={"fromTheFuture": 1}),
         ToolResultMessage("c", "read", [TextContent("")], details={"big": 10**30, "nested": [[{}]]}),
@@ -191,7 +191,7 @@ def test_what_json_has_no_form_for_is_refused_and_changes_nothing(tmp_path, appe
         if append == "custom":
             session.append_custom("c", object())
         else:
-            session.append_message(ToolResultMessage("c", "t", [], details=object()))
+            session.append_message(ToolResultMessage("c", "t", [], details=object()))  # type: ignore[arg-type]
     assert (session.file.read_bytes(), session.leaf_id, len(session.entries())) == (before, leaf, 1)
     session.append_message(UserMessage("still works"))
 
@@ -264,7 +264,7 @@ def test_the_session_of_a_deleted_directory_opens_and_names_it(tmp_path):
     gone = tmp_path / "gone"
     session = Session.create(gone, session_folder(gone, tmp_path))
     session.append_message(UserMessage("hi"))
-    assert Session.open(session.file).header.cwd == str(gone)
+    assert Session.open(file_of(session)).header.cwd == str(gone)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names that are not text are found on POSIX systems")
@@ -272,7 +272,7 @@ def test_a_directory_whose_name_is_not_text_comes_back(tmp_path):
     cwd = os.fsdecode(b"/tmp/\xff\xfe")
     session = Session.create(cwd, tmp_path)
     session.append_message(UserMessage("hi"))
-    assert Session.open(session.file).header.cwd == cwd
+    assert Session.open(file_of(session)).header.cwd == cwd
 
 
 def test_an_entry_is_returned_with_its_fields(tmp_path):

@@ -27,7 +27,7 @@ def test_paths_are_those_of_the_links(parents):
         links[position] = parent if parent < position else ROOT
         tree.add(str(position), None if links[position] == ROOT else str(parent), "message")
     for position in links:
-        expected = []
+        expected: list[int] = []
         at = position
         while at != ROOT:
             expected.insert(0, at)

@@ -196,10 +196,9 @@ def test_no_line_that_was_acknowledged_is_lost_to_a_kill(tmp_path):
                 acknowledged |= set(writers.killed_after(random.Random(seed).randrange(30), "open", path))
                 session = Session.open(path)
                 assert acknowledged <= {entry.id for entry in session.entries()}
-                acknowledged.add(session.append_message(UserMessage("on")).id)
-                assert session.context().messages[-1] == UserMessage(
-                    "on", session.path()[-1].message.timestamp
-                )
+                on = session.append_message(UserMessage("on"))
+                acknowledged.add(on.id)
+                assert session.context().messages[-1] == on.message
                 session.close()
             count += len(acknowledged)
     assert count > samples(30, 3) * 80
@@ -270,7 +269,6 @@ def test_what_others_glue_to_a_torn_line_is_taken_in(tmp_path):
 
 
 def test_a_line_that_others_add_between_looking_and_writing_is_taken_in(tmp_path, monkeypatch):
-    from cantle_session.storage import jsonl
 
     session = started(tmp_path)
     raw = {
@@ -284,10 +282,10 @@ def test_a_line_that_others_add_between_looking_and_writing_is_taken_in(tmp_path
 
     def write(fd, data):
         append_foreign(session.file, encoded(raw))
-        monkeypatch.setattr(jsonl.os, "write", real)
+        monkeypatch.setattr(os, "write", real)
         return real(fd, data)
 
-    monkeypatch.setattr(jsonl.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     session.append_message(UserMessage("on"))
     session.append_message(UserMessage("and on"))
     assert texts(session) == ["hi", "on", "and on"]

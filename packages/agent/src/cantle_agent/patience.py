@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
 
@@ -25,6 +25,10 @@ class WorkCancelledError(Exception):
     """The work ended without a result and without an error: cancelled, though nobody aborted, or by `sys.exit`."""
 
 
+@overload
+async def patiently(value: Awaitable[_T], signal: AbortSignal, grace: float) -> _T: ...
+@overload
+async def patiently(value: _T | Awaitable[_T], signal: AbortSignal, grace: float) -> _T: ...
 async def patiently(value: _T | Awaitable[_T], signal: AbortSignal, grace: float) -> _T:
     """The result of a hook or tool: a plain value at once, an awaitable when it is done.
 

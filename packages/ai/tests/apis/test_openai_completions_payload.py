@@ -1,15 +1,18 @@
 """What goes out: the body and headers of a chat completions request, field by field and quirk by quirk."""
 
 import json
+from typing import Any
 
 import pytest
 
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat, compat_of
 from cantle_ai.apis.openai_completions_payload import bounded_key, request_body
+from cantle_ai.codec import JsonObject
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall, UnknownContent
 from cantle_ai.context import Context, ToolDefinition
-from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
+from cantle_ai.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
 from cantle_ai.model import StreamOptions
+from cantle_ai.transport.port import HttpRequest
 from packages.ai.tests.apis.completions import DONE, HELLO, KEY, ask, delta, model
 
 OK = [delta("stop", content="ok"), DONE]
@@ -82,7 +85,7 @@ async def test_no_key_sends_no_authorization():
 
 
 async def test_the_hooks_see_request_and_response():
-    seen = []
+    seen: list[Any] = []
     options = StreamOptions(on_request=seen.append, on_response=seen.append)
     await ask(OK, options=options)
     request, response = seen
@@ -96,7 +99,7 @@ async def test_a_slash_at_the_end_of_the_base_url_does_no_harm():
 
     with Peer(lambda link: link.events(*OK)) as peer:
         pass
-    sent = []
+    sent: list[HttpRequest] = []
     await ask(OK, options=StreamOptions(on_request=sent.append), base_url=f"{peer.url}/v1/")
     assert sent[0].url == f"{peer.url}/v1/chat/completions"
 
@@ -301,7 +304,7 @@ def test_b02_compat_requires_tools_with_tool_history():
 
 
 def test_b05_b06_b07_schemas_go_out_as_they_are_and_never_as_strict_ones():
-    parameters = {
+    parameters: JsonObject = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {
@@ -396,7 +399,8 @@ def test_b11_thinking_formats(form, off, high):
         },
         "chatTemplateArgs": {"on": {"$var": "thinking.enabled"}},
     }
-    for level, expected in (("off", off), ("high", high)):
+    levels: list[tuple[ThinkingLevel, JsonObject]] = [("off", off), ("high", high)]
+    for level, expected in levels:
         sent = body(options=StreamOptions(thinking=level), reasoning=True, compat=compat)
         assert {key: value for key, value in sent.items() if key not in plain} == expected
     assert body(options=StreamOptions(thinking="high"), compat=compat) == plain  # a model without reasoning

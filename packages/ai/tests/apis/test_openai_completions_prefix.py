@@ -6,9 +6,16 @@ from hypothesis import strategies as st
 
 from cantle_ai.apis.openai_completions_compat import compat_of
 from cantle_ai.apis.openai_completions_payload import request_body
-from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
+from cantle_ai.content import (
+    AssistantContent,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    UserContent,
+)
 from cantle_ai.context import Context, ToolDefinition
-from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
+from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from cantle_ai.model import StreamOptions
 from packages.ai.tests.apis.completions import model
 from tests.support.samples import samples
@@ -50,11 +57,14 @@ QUIRKS = [
 @given(st.lists(TURN, min_size=1, max_size=8), st.sampled_from(QUIRKS), st.booleans())
 def test_each_request_extends_the_one_before(turns, compat, sees):
     asked = model(compat=compat, reasoning=True, input=("text", "image") if sees else ("text",))
-    history = [UserMessage("begin", timestamp=0)]
+    history: list[Message] = [UserMessage("begin", timestamp=0)]
     before = parts(history, asked)
     for number, turn in enumerate(turns):
         names = [f"c{number}_{place}" for place in range(len(turn["results"]))]
-        content = [ThinkingContent(turn["thought"], signature="reasoning"), TextContent(turn["text"])]
+        content: list[AssistantContent] = [
+            ThinkingContent(turn["thought"], signature="reasoning"),
+            TextContent(turn["text"]),
+        ]
         content += [ToolCall(name, "read", {"n": number}) for name in names]
         history.append(
             AssistantMessage(
@@ -64,7 +74,10 @@ def test_each_request_extends_the_one_before(turns, compat, sees):
         # Some results are missing, as after a crash: then a user message goes on.
         kept = len(names) - min(turn["lost"], len(names))
         for name, (text, image) in list(zip(names, turn["results"], strict=True))[:kept]:
-            blocks = [TextContent(text), *([ImageContent("aGk=", "image/png")] if image else [])]
+            blocks: list[UserContent] = [
+                TextContent(text),
+                *([ImageContent("aGk=", "image/png")] if image else []),
+            ]
             history.append(ToolResultMessage(name, "read", blocks, timestamp=0))
         if kept < len(names) or turn["steering"] or not names or turn["stop"] != "toolUse":
             history.append(UserMessage("go on", timestamp=0))

@@ -1,14 +1,23 @@
 """Conversations of every kind against a server that refuses what the strictest vendor would."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cantle_ai.apis.openai_completions import source
 from cantle_ai.builder import AnswerBuilder
-from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
+from cantle_ai.content import (
+    AssistantContent,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    UserContent,
+)
 from cantle_ai.context import Context, ToolDefinition
-from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
+from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from cantle_ai.model import StreamOptions
 from cantle_ai.stream import AssistantMessageStream
 from cantle_ai.testing.checker import checked
@@ -41,14 +50,16 @@ async def test_a_task_of_several_turns_is_accepted_and_extends_its_bytes():
     turns = 6
     transport = Urllib3Transport(environ={})
     with StrictServer([*[call] * turns, "Done."], newline="\r\n") as server:
-        history = [UserMessage([TextContent("look"), PIXEL], timestamp=0)]
+        history: list[Message] = [UserMessage([TextContent("look"), PIXEL], timestamp=0)]
         for turn in range(turns + 1):
             (message,) = await answers(
                 server, transport, [list(history)], compat={"promptCacheKeyMode": "enabled"}
             )
             history.append(message)
             for made in message.tool_calls:
-                content = [TextContent(f"line {turn}"), PIXEL] if turn % 2 else [TextContent("")]
+                content: list[UserContent] = (
+                    [TextContent(f"line {turn}"), PIXEL] if turn % 2 else [TextContent("")]
+                )
                 history.append(ToolResultMessage(made.id, made.name, content, timestamp=0))
         server.assert_clean()
         assert len(server.requests) == turns + 1
@@ -57,12 +68,14 @@ async def test_a_task_of_several_turns_is_accepted_and_extends_its_bytes():
     await transport.aclose()
 
 
-BLOCKS = {
+BLOCKS: dict[str, Callable[[int], AssistantContent]] = {
     "text": lambda number: TextContent("text"),
     "empty": lambda number: TextContent(""),
     "thinking": lambda number: ThinkingContent("hm", signature="reasoning_content"),
     "broken": lambda number: ToolCall(f"broken{number}", "read", invalid_arguments='{"pa'),
-    **{name: lambda number, name=name: ToolCall(f"{name}{number}", "read", {"path": name}) for name in "abc"},
+    "a": lambda number: ToolCall(f"a{number}", "read", {"path": "a"}),
+    "b": lambda number: ToolCall(f"b{number}", "read", {"path": "b"}),
+    "c": lambda number: ToolCall(f"c{number}", "read", {"path": "c"}),
 }
 STEP = st.one_of(
     st.tuples(st.just("user"), st.lists(st.sampled_from([TextContent("hi"), PIXEL]), min_size=1, max_size=2)),
@@ -83,7 +96,7 @@ STEP = st.one_of(
 @given(st.lists(STEP, max_size=10))
 async def test_any_history_makes_a_request_that_is_accepted(steps):
     """Torn by crashes, aborts and failures: orphans on either side, answers without anything, images anywhere."""
-    history = [UserMessage("begin", timestamp=0)]
+    history: list[Message] = [UserMessage("begin", timestamp=0)]
     answered, open_ids = False, set()
     number = 0  # ids are unique in a conversation, as endpoints make them
     for kind, *rest in steps:

@@ -118,7 +118,10 @@ async def test_tls_to_a_server_without_it_is_a_protocol_error():
 
 
 async def test_a_peer_that_hangs_up_in_the_handshake_is_a_network_error():
-    with Peer(lambda link: link.sock.recv(10)) as peer:
+    def hang_up(link: Link) -> None:
+        link.sock.recv(10)
+
+    with Peer(hang_up) as peer:
         with pytest.raises(TransportError) as caught:
             await fetch(f"https://127.0.0.1:{peer.port}", {})
     assert caught.value.kind == "network"

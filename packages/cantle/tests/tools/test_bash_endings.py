@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,18 @@ from packages.cantle.tests.tools.harness import FakeContext, Tools, alive, detai
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX ones")
 
 
-async def gone(pid: int, seconds: float = 5) -> bool:
+async def within(seconds: float, happens: Callable[[], bool]) -> bool:
+    """Whether it happens in so many seconds."""
     limit = time.monotonic() + seconds
-    while alive(pid):
+    while not happens():
         if time.monotonic() > limit:
             return False
         await asyncio.sleep(0.01)
     return True
+
+
+async def gone(pid: int, seconds: float = 5) -> bool:
+    return await within(seconds, lambda: not alive(pid))
 
 
 def number(tools: Tools, name: str) -> int:
@@ -67,13 +73,14 @@ async def test_h01_output_that_is_on_its_way_is_kept(tools: Tools, monkeypatch: 
 
 async def test_h01_a_child_left_behind_may_go_on_printing(tools: Tools) -> None:
     # Its pipe stays open: printing must not end it.
-    await tools.bash("(while [ ! -e stop ]; do echo tick; sleep 0.01; done; echo $? > survived) & true")
-    await asyncio.sleep(0.3)
+    ticks, survived = tools.folder / "ticks", tools.folder / "survived"
+    await tools.bash(
+        "(while [ ! -e stop ]; do echo tick; echo >> ticks; sleep 0.01; done; echo $? > survived) & true"
+    )
+    told = ticks.stat().st_size
+    assert await within(10, lambda: ticks.stat().st_size >= told + 20)
     (tools.folder / "stop").touch()
-    limit = time.monotonic() + 10
-    while not (tools.folder / "survived").exists() and time.monotonic() < limit:
-        await asyncio.sleep(0.01)
-    assert (tools.folder / "survived").exists()
+    assert await within(10, survived.exists)
 
 
 async def test_h01_a_command_that_closes_its_output_is_waited_for(tools: Tools) -> None:
