@@ -143,6 +143,9 @@ class _Reader:
             self._data(event.data, event.event)
 
     def _data(self, data: bytes, name: str | None) -> None:
+        if data == b"[DONE]":
+            self._done = True
+            return
         try:
             chunk = decode_chunk(data)
         except ValueError:
@@ -157,7 +160,7 @@ class _Reader:
         self._answer.add(chunk)
 
     def _not_json(self, data: bytes, name: str | None) -> None:
-        if data.strip() == b"[DONE]":
+        if data.strip() == b"[DONE]":  # with blanks around it
             self._done = True
         elif (
             name in (None, "message", "error") and data.strip()
