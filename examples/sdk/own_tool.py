@@ -1,6 +1,6 @@
 """A typed function as a tool: the model sees a schema made from its signature and docstring.
 
-With a real model, use `cantle_ai.models.Models` for `stream` and `model`.
+With a real model, `models = cantle_ai.Models()` gives both: `models.stream`, and `models.find("openai", "gpt-5")`.
 """
 
 import asyncio
