@@ -555,22 +555,18 @@ async def test_the_iterator_lets_the_loop_go_on_only_when_the_next_event_is_aske
 
 
 async def test_leaving_the_iterator_early_aborts_and_awaits_the_run():
-    stopped = asyncio.Event()
-
     async def patient(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         await context.signal.wait()
-        stopped.set()
         return ToolResult.of("told to stop")
 
-    model = ScriptedModel([says("", call(), call("never")), "never"])
-    context = AgentContext(tools=[make_tool(execute=patient)])
+    model = ScriptedModel([says("", call(), call("quick")), "never"])
+    context = AgentContext(tools=[make_tool(execute=patient), make_tool("quick")])
     before = asyncio.all_tasks()
     async with aclosing(agent_loop([UserMessage("go")], context, config_of(model))) as events:
         async for event in events:
-            if event.type == "tool_execution_end":  # of the call that does not exist
+            if event.type == "tool_execution_end":  # of the quick one: the other has started
                 break
-    assert stopped.is_set() or results(context.messages)[0].text.startswith("Operation aborted")
-    assert len(results(context.messages)) == 2
+    assert [result.text for result in results(context.messages)] == ["told to stop", "quick: {}"]
     assert asyncio.all_tasks() == before
 
 

@@ -17,6 +17,7 @@ from cantle.sdk import create_agent_session
 from cantle_agent.messages import AgentMessage
 from cantle_agent.tool import Tool, ToolContext, ToolResult
 from cantle_ai.codec import JsonObject
+from cantle_ai.messages import ToolResultMessage
 from cantle_ai.models import Models
 from cantle_ai.testing.scripted import ScriptedModel
 from cantle_session.entries import MessageEntry
@@ -193,17 +194,16 @@ async def test_a_folder_that_cannot_be_made_is_named(stage: NewStage, tmp_path: 
     assert it.kinds[-1] == "agent_settled"
 
 
-async def test_details_that_are_not_json_fail_without_losing_the_session(stage: NewStage) -> None:
+async def test_details_that_are_not_json_are_told_to_be_lost_and_cost_nothing_else(stage: NewStage) -> None:
     async def odd(arguments: JsonObject, context: ToolContext) -> ToolResult:
         return ToolResult(details=object())  # type: ignore[arg-type]
 
     tool = Tool(name="odd", description="", parameters={"type": "object"}, execute=odd)
     call = {"content": [{"type": "toolCall", "name": "odd", "arguments": {}}]}
     it = await stage([call, "Done.", "Fine."], tools=[tool])
-    try:
-        await it.session.prompt("go")
-    except SessionError as error:
-        assert "JSON" in str(error)
+    await it.session.prompt("go")
+    (result,) = (message for message in it.session.messages if isinstance(message, ToolResultMessage))
+    assert isinstance(result.details, dict) and "not JSON" in str(result.details["lost"])
     await it.session.prompt("again")
     assert it.session.messages[-1].stop_reason == "stop"
     assert it.session.session.context().messages == list(it.session.messages)
