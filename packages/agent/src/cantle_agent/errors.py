@@ -10,7 +10,15 @@ AgentError
 
 from __future__ import annotations
 
-__all__ = ["AgentBusyError", "AgentError", "ContinueError", "HookError", "ListenerError", "SchemaError"]
+__all__ = [
+    "AgentBusyError",
+    "AgentError",
+    "ContinueError",
+    "HookError",
+    "ListenerError",
+    "SchemaError",
+    "error_text",
+]
 
 
 class AgentError(Exception):
@@ -29,7 +37,7 @@ class HookError(AgentError):
     """A hook of the loop failed. `hook` names which."""
 
     def __init__(self, hook: str, cause: BaseException) -> None:
-        super().__init__(f"{hook} failed: {str(cause) or type(cause).__name__}")
+        super().__init__(f"{hook} failed: {error_text(cause)}")
         self.hook = hook
 
 
@@ -40,10 +48,17 @@ class ListenerError(AgentError):
     """
 
     def __init__(self, listener: str, event: str, cause: BaseException) -> None:
-        super().__init__(f"listener {listener} failed on {event}: {str(cause) or type(cause).__name__}")
+        super().__init__(f"listener {listener} failed on {event}: {error_text(cause)}")
         self.listener = listener
         self.__cause__ = cause
 
 
 class SchemaError(AgentError):
     """A tool was declared with parameters that are not the JSON schema of an object."""
+
+
+def error_text(error: BaseException) -> str:
+    """What an exception of foreign code says; its type where it says nothing."""
+    if isinstance(error, SystemExit):
+        return f"The code tried to exit the program ({error})"
+    return str(error) or type(error).__name__

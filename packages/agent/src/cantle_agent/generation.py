@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cantle_agent.config import AgentContext, LoopConfig
-from cantle_agent.errors import HookError
+from cantle_agent.errors import HookError, error_text
 from cantle_agent.events import Emit, MessageStart, MessageUpdate
 from cantle_agent.messages import AgentMessage
 from cantle_agent.patience import patiently
@@ -107,5 +107,5 @@ def _failed(
         model.provider,
         model.id,
         stop_reason="aborted" if signal.aborted else "error",
-        error_message=signal.reason if signal.aborted else str(problem) or type(problem).__name__,
+        error_message=signal.reason if signal.aborted else error_text(problem),
     )

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from cantle_agent.batch import Batch
 from cantle_agent.config import AgentContext, FinishedTurn, LoopConfig
-from cantle_agent.errors import ContinueError, HookError
+from cantle_agent.errors import ContinueError, HookError, error_text
 from cantle_agent.events import (
     AgentEnd,
     AgentEvent,
@@ -238,7 +238,7 @@ class _Run:
             if was_cancelled(error):
                 raise
             self.failure = self.failure or error  # raised again when the run has ended in order
-            self.abort(str(error) or type(error).__name__)
+            self.abort(error_text(error))
 
     def close(self) -> None:
         """Leave a whole transcript, also where a run was torn off: results for all calls, and what had been taken."""

@@ -22,7 +22,7 @@ from cantle_agent.config import (
     RequestedToolCall,
     ResultChange,
 )
-from cantle_agent.errors import SchemaError
+from cantle_agent.errors import SchemaError, error_text
 from cantle_agent.patience import LeftBehindError, patiently
 from cantle_agent.schema import copy_object, problem_text, schema_of
 from cantle_agent.tool import Tool, ToolContext, ToolError, ToolResult
@@ -156,7 +156,7 @@ async def execute_call(
             change = await patiently(hook(finished), signal, config.grace)
             result = result if change is None else _sound(ready.tool, _changed(result, change))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a hook's failure is this call's result
-            text = f"The call ran, but a hook on its result failed: {_text_of(error)}"
+            text = f"The call ran, but a hook on its result failed: {error_text(error)}"
             result = replace(ToolResult.of(text, is_error=True), usage=result.usage)
     return SettledCall(ready.call, result, duration)
 
@@ -236,7 +236,7 @@ def _sound(tool: Tool, result: ToolResult) -> ToolResult:
         try:
             encode_json(details)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            details = {"lost": f"The details are not JSON: {_text_of(error)}"}
+            details = {"lost": f"The details are not JSON: {error_text(error)}"}
     return replace(result, content=content, details=details)
 
 
@@ -266,10 +266,4 @@ def _failure(error: BaseException) -> ToolResult:
     if isinstance(error, AbortError):
         return ToolResult.of(str(error) or ABORTED, is_error=True)
     details = error.details if isinstance(error, ToolError) else None
-    return ToolResult.of(_text_of(error), details=details, is_error=True)
-
-
-def _text_of(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return f"The code tried to exit the program ({error})"
-    return str(error) or type(error).__name__
+    return ToolResult.of(error_text(error), details=details, is_error=True)
