@@ -136,6 +136,28 @@ async def test_a_missing_text_comes_with_the_nearest_places(
     assert all(word in failure for word in words), failure
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "words"),
+    [
+        ("alpha\nbeta\n", "beta2", ["2 beta", "'beta2'"]),
+        ("x = calculate_totl(a)\n", "x = calculate_total(a)", ["1 x = calculate_totl(a)"]),
+        ("abcd\n", "abxd", ["1 abcd"]),
+        ("return value\n" * 400 + "return totals\n", "return total_s", ["401 return totals", "'rn totals'"]),
+        ("a  \nb\n", "a\nb", ["1 a  ", "Line 1 has 'a  ' where oldText has 'a'"]),
+        ("a\nb \nc\n", "a\nb\n", ["Line 2 has 'b ' where oldText has 'b'"]),
+        ("foo\n", "???", ["Nothing in it is similar"]),
+        ("foo\n", "\n\n\n", ["Nothing in it is similar"]),
+    ],
+)
+async def test_the_nearest_place_is_found_without_a_word_in_common(
+    tools: Tools, text: str, old: str, words: list[str]
+) -> None:
+    (tools.folder / "a.txt").write_text(text, encoding="utf-8")
+    failure = await tools.failure("edit", path="a.txt", edits=[edit_json(old, "x")])
+    assert all(word in failure for word in words), failure
+    assert (tools.folder / "a.txt").read_text(encoding="utf-8") == text
+
+
 async def test_a_character_that_looks_the_same_is_shown_by_its_number(tools: Tools) -> None:
     (tools.folder / "a.txt").write_text("say \u201chello\u201d now\n", encoding="utf-8")
     failure = await tools.failure("edit", path="a.txt", edits=[edit_json('say "hello" now', "x")])
@@ -148,6 +170,7 @@ async def test_a_character_that_looks_the_same_is_shown_by_its_number(tools: Too
         ("the same line again and again\n", "the same line again and again!\n" * 40),
         ("x" * 100_000 + "\n", "x" * 90_000 + "y"),
         ("}\n", "}\n}\n}\n;"),
+        ("def function(argument, other): return argument\n", "def functoin(argument, other): return other"),
     ],
 )
 async def test_the_search_for_similar_places_is_bounded(tools: Tools, line: str, old: str) -> None:
