@@ -175,12 +175,12 @@ def _mend(error: ValidationError, arguments: JsonObject) -> dict[_Path, Json] | 
     kind = type(error.kind).__name__
     if kind == "Type":
         return _converted(path, value, getattr(error.kind, "types", ()))
-    if kind == "Enum" or kind == "Constant":
-        options = error.kind.options if kind == "Enum" else [error.kind.expected_value]  # type: ignore[attr-defined]
-        return _chosen(path, value, options)
+    if kind == "Enum":
+        return _chosen(path, value, getattr(error.kind, "options", ()))
+    if kind == "Constant":
+        return _chosen(path, value, [getattr(error.kind, "expected_value", None)])
     if kind in ("AnyOf", "OneOfNotValid"):
-        branches: Sequence[Sequence[ValidationError]] = error.kind.context  # type: ignore[attr-defined]
-        return _branch(path, arguments, branches)
+        return _branch(path, arguments, getattr(error.kind, "context", ()))
     return None
 
 
@@ -275,7 +275,8 @@ def _get(value: Json, path: Iterable[str | int]) -> Json:
     node: Any = value
     for key in path:
         node = node[key]
-    return node  # type: ignore[no-any-return]
+    found: Json = node
+    return found
 
 
 def _put(root: JsonObject, path: _Path, value: Json) -> None:
