@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from cantle_ai.codec import JsonObject, decode_json
+from cantle_ai.codec import JsonObject, decode_object
 from cantle_ai.testing.script import LastMessage
 from cantle_ai.testing.server.exchange import Call
 
@@ -28,8 +28,8 @@ class Received(Struct):
 
     @property
     def json(self) -> JsonObject:
-        """The body's value. Raises ValueError when it is not JSON."""
-        return cast("JsonObject", decode_json(self.call.body))
+        """The body's value. Raises ValueError when it is not a JSON object."""
+        return decode_object(self.call.body)
 
     def to_json(self) -> JsonObject:
         """As the control path shows it; without the key."""
