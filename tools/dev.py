@@ -7,7 +7,7 @@
 
 The workspace is managed by uv. Where uv is not on the path, a pinned one goes to `.tools/uv` inside the
 checkout; nothing else on the machine changes. Needs Python 3.11 or newer and, the first time, a network.
-Only the standard library is imported, and the syntax stays readable to older Pythons, so that they can say
+Only the standard library is imported, and the syntax stays readable to Python 3.7, so that an old one can say
 what is wrong.
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,14 @@ CHECKS = (
 
 class Unable(Exception):
     """What stands in the way, and what to do about it, in words for the person at the keyboard."""
+
+    status = 1
+
+
+class Misused(Unable):
+    """The words after `dev.py` mean nothing."""
+
+    status = 2
 
 
 def check_python(version: Sequence[int] = tuple(sys.version_info[:3])) -> None:
@@ -109,13 +118,28 @@ def _step(command: Sequence[str], purpose: str) -> None:
 
 
 def environment(root: Path = ROOT, base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for uv: no Python is downloaded, and a first run uses the Python that runs this."""
+    """The environment for uv: no Python is downloaded, and a first run uses the Python that runs this.
+
+    uv trusts the authorities that pip was told to trust, or else the machine's own: without that it would
+    know only those that it brings along, and fail behind a proxy where pip does not.
+    """
     env = dict(os.environ if base is None else base)
     env.pop("VIRTUAL_ENV", None)
     env["UV_PYTHON_DOWNLOADS"] = "never"
+    if "PIP_CERT" in env:
+        env.setdefault("SSL_CERT_FILE", env["PIP_CERT"])
+    if _machine_has_authorities():
+        env.setdefault("UV_SYSTEM_CERTS", "1")
     if "UV_PYTHON" not in env and not (root / ".venv").exists():
         env["UV_PYTHON"] = sys.executable
     return env
+
+
+def _machine_has_authorities() -> bool:
+    if sys.platform in ("win32", "darwin"):
+        return True
+    paths = ssl.get_default_verify_paths()
+    return bool(paths.cafile or (paths.capath and any(Path(paths.capath).iterdir())))
 
 
 def commands(arguments: Sequence[str], root: Path = ROOT) -> list[list[str]]:
@@ -134,7 +158,7 @@ def commands(arguments: Sequence[str], root: Path = ROOT) -> list[list[str]]:
         return [[*checkout, "pytest", *rest]]
     if verb == "check":
         return [[*checkout, *check] for check in CHECKS]
-    raise Unable(f"{verb!r} is not a command of this file. There are: demo, test, check, run.")
+    raise Misused(f"{verb!r} is not a command of this file. There are: demo, test, check, run.")
 
 
 def say(text: str) -> None:
@@ -168,7 +192,7 @@ def main(arguments: Sequence[str]) -> int:
         codes = [_run([uv, "run", "--frozen", *command], env) for command in planned]
     except Unable as problem:
         say(str(problem))
-        return 1
+        return problem.status
     except OSError as error:
         say(f"Could not run: {error}.")
         return 1

@@ -50,11 +50,22 @@ def test_a_failing_index_is_reported_without_a_traceback(
         dev.find_uv(tmp_path)
 
 
-def test_no_python_is_downloaded_and_a_first_run_uses_this_one(tmp_path: Path) -> None:
+def test_no_python_is_downloaded_and_a_first_run_uses_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dev, "_machine_has_authorities", lambda: False)
     env = dev.environment(tmp_path, {"VIRTUAL_ENV": "elsewhere", "PATH": "p"})
     assert env == {"PATH": "p", "UV_PYTHON_DOWNLOADS": "never", "UV_PYTHON": sys.executable}
     (tmp_path / ".venv").mkdir()
     assert "UV_PYTHON" not in dev.environment(tmp_path, {})
+
+
+def test_uv_trusts_whom_pip_and_the_machine_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dev, "_machine_has_authorities", lambda: True)
+    env = dev.environment(tmp_path, {"PIP_CERT": "/our/authorities.pem"})
+    assert (env["SSL_CERT_FILE"], env["UV_SYSTEM_CERTS"]) == ("/our/authorities.pem", "1")
+    env = dev.environment(tmp_path, {"PIP_CERT": "a", "SSL_CERT_FILE": "b", "UV_SYSTEM_CERTS": "0"})
+    assert (env["SSL_CERT_FILE"], env["UV_SYSTEM_CERTS"]) == ("b", "0")
 
 
 def test_the_words_for_uv() -> None:
@@ -67,7 +78,7 @@ def test_the_words_for_uv() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"), [([], 2, "tools/dev.py demo"), (["tset"], 1, "There are: demo")]
+    ("words", "code", "said"), [([], 2, "tools/dev.py demo"), (["tset"], 2, "There are: demo")]
 )
 def test_wrong_words_are_answered_in_a_sentence(words: list[str], code: int, said: str) -> None:
     command = [sys.executable, str(ROOT / "tools/dev.py"), *words]
