@@ -1,6 +1,7 @@
 """How commands end: by themselves with others left, by an abort, a time-out, a cancellation or the session's end."""
 
 import asyncio
+import shlex
 import subprocess
 import sys
 import time
@@ -103,6 +104,44 @@ async def test_h02_an_abort_ends_the_whole_tree(tools: Tools) -> None:
     assert details_of(result) == {"aborted": True}
     assert not alive(number(tools, "child"))
     assert not alive(number(tools, "grandchild"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nothing tells who started whom")
+@pytest.mark.parametrize("how", ["abort", "timeout"])
+async def test_h02_children_with_sessions_of_their_own_end_too(tools: Tools, how: str) -> None:
+    inner = "sleep 60 & echo $! > grandchild; echo $$ > child; touch inside; wait"
+    command = f"setsid sh -c '{inner}' & while [ ! -e inside ]; do sleep 0.01; done; echo ready; wait"
+    if how == "abort":
+        context = FakeContext()
+        call = await started(tools, command, context)
+        context.controller.abort()
+        result = await call
+    else:
+        result = await tools.bash(command, timeout=1)
+    assert result.is_error
+    assert text_of(result).startswith("ready\n")
+    assert await gone(number(tools, "child"))
+    assert await gone(number(tools, "grandchild"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nothing tells who started whom")
+@pytest.mark.parametrize("redirect", ["", ">/dev/null 2>&1"])
+async def test_h08_what_leaves_its_group_after_the_call_ends_with_the_session(
+    tools: Tools, redirect: str
+) -> None:
+    program = (
+        "import os, pathlib, time\n"
+        "while not os.path.exists('go'): time.sleep(0.01)\n"
+        "os.setsid()\n"
+        "pathlib.Path('left').touch()\n"
+        "time.sleep(60)\n"
+    )
+    await tools.bash(f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} {redirect} & echo $! > pid")
+    (tools.folder / "go").touch()
+    assert await within(20, (tools.folder / "left").exists)
+    assert alive(number(tools, "pid"))
+    await tools.environment.close()
+    assert await gone(number(tools, "pid"))
 
 
 async def test_h02_an_abort_does_not_run_the_next_command(tools: Tools) -> None:

@@ -1,7 +1,8 @@
 """Processes that are started, watched and ended together.
 
 A command gets a session of its own, so one signal reaches all that it starts, and nothing it does to a
-terminal reaches ours. On Windows it gets a process group, and `taskkill` walks the tree.
+terminal reaches ours. What leaves that group by starting a session of its own is followed from parent to child
+where the system tells (`/proc`). On Windows a command gets a process group, and `taskkill` walks the tree.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 __all__ = ["ProcessGroup"]
 
@@ -19,17 +21,19 @@ _PROC = Path("/proc")
 
 
 class ProcessGroup:
-    """A running command and everything in its process group.
+    """A running command and everything in its process group, or that left it while its parent was one of them.
 
     Used by one thread. The group's number is ours as long as a process of it lives or its first one has not
-    been waited for; nothing is sent to it afterwards.
+    been waited for; nothing is sent to it afterwards. Nor is anything sent to a process that left the group once
+    its number belongs to another one.
     """
 
-    __slots__ = ("_emptied", "process")
+    __slots__ = ("_emptied", "_seen", "process")
 
     def __init__(self, argv: Sequence[str], cwd: Path, variables: Mapping[str, str]) -> None:
         """Start the command with nothing to read, its output and errors in one pipe. Raises OSError, ValueError."""
         self._emptied = False
+        self._seen: dict[int, bytes] = {}
         windows = sys.platform == "win32"
         flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) | getattr(
             subprocess, "CREATE_NO_WINDOW", 0
@@ -57,20 +61,23 @@ class ProcessGroup:
             self.process.stdout.close()
 
     def members(self) -> tuple[int, ...]:
-        """The ids of the processes of the group that live; 0 for one that can't be named."""
-        if self._emptied:
-            return ()
+        """The ids of its processes that live; 0 for one that can't be named."""
         alive = self.process.poll() is None
         if sys.platform == "win32":
             return (self.process.pid,) if alive else ()
-        try:
-            os.killpg(self.process.pid, 0)
-        except ProcessLookupError:
-            self._emptied = True
+        if not self._emptied:
+            try:
+                os.killpg(self.process.pid, 0)
+            except ProcessLookupError:
+                self._emptied = True
+            except PermissionError:
+                return (0,)
+        if self._emptied and not self._seen:
             return ()
-        except PermissionError:
+        if not _PROC.joinpath("self", "stat").exists():
             return (0,)
-        return _listed(self.process.pid) if _PROC.joinpath("self", "stat").exists() else (0,)
+        self._look(alive)
+        return tuple(sorted(self._seen))
 
     def terminate(self) -> None:
         """Ask every process of the group to end."""
@@ -83,25 +90,64 @@ class ProcessGroup:
     def _send(self, number: int) -> None:
         if sys.platform == "win32":
             _end_tree(self.process)
-        elif self.members():
+            return
+        members = self.members()
+        if members and not self._emptied:
             try:
                 os.killpg(self.process.pid, number)
             except (ProcessLookupError, PermissionError):
                 pass
+        for pid, born in self._seen.items():
+            now = _stat(pid)
+            if now is not None and now.born == born and (self._emptied or now.group != self.process.pid):
+                try:
+                    os.kill(pid, number)
+                except (ProcessLookupError, PermissionError):
+                    pass
+
+    def _look(self, alive: bool) -> None:
+        """Find those that live: the group, what was seen of it before, and the children of both."""
+        found = {int(name): stat for name in _numbers() if (stat := _stat(int(name))) is not None}
+        children: dict[int, list[int]] = {}
+        for pid, stat in found.items():
+            children.setdefault(stat.parent, []).append(pid)
+        family = {pid for pid, stat in found.items() if self._ours(pid, stat)}
+        if alive:
+            family.add(self.process.pid)
+        waiting = list(family)
+        while waiting:
+            new = set(children.get(waiting.pop(), ())) - family
+            family |= new
+            waiting.extend(new)
+        # A process that nobody has waited for keeps its number, but does nothing any more.
+        self._seen = {
+            pid: found[pid].born for pid in family if pid in found and found[pid].state not in (b"Z", b"X")
+        }
+
+    def _ours(self, pid: int, stat: _Stat) -> bool:
+        in_group = not self._emptied and stat.group == self.process.pid
+        return in_group or self._seen.get(pid) == stat.born
 
 
-def _listed(group: int) -> tuple[int, ...]:
-    # A process that nobody has waited for keeps its place in the group, but does nothing any more.
-    found = []
-    for entry in os.scandir(_PROC):
-        if entry.name.isdigit():
-            try:
-                fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
-                found.append(int(entry.name))
-    return tuple(sorted(found))
+class _Stat(NamedTuple):
+    """What the system tells of a process. `born` tells it from an earlier one of the same number."""
+
+    state: bytes
+    parent: int
+    group: int
+    born: bytes
+
+
+def _numbers() -> list[str]:
+    return [entry.name for entry in os.scandir(_PROC) if entry.name.isdigit()]
+
+
+def _stat(pid: int) -> _Stat | None:
+    try:
+        fields = Path(_PROC, str(pid), "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return _Stat(fields[0], int(fields[1]), int(fields[2]), fields[19])
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:
