@@ -232,3 +232,16 @@ def test_details_without_json_are_a_type_error() -> None:
     message = ToolResultMessage("1", "t", (), details=object())  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         encode_message(message)
+
+
+def test_a_message_is_shown_without_its_encoded_form() -> None:
+    message = UserMessage("hi", timestamp=1)
+    encode_message(message)
+    assert repr(message) == "UserMessage(content='hi', timestamp=1)"
+
+
+def test_every_message_has_its_text() -> None:
+    blocks: Json = [{"type": "text", "text": "a"}, {"type": "other"}, {"type": "text", "text": "b"}]
+    assert UnknownMessage({"role": "note", "content": blocks}).text == "a\nb"
+    assert UnknownMessage({"role": "note", "content": "plain"}).text == "plain"
+    assert UnknownMessage({"role": "note"}).text == ""

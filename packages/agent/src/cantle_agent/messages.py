@@ -44,6 +44,12 @@ class CustomMessage(Struct, frozen=True, kw_only=True):
     def role(self) -> str:
         raise NotImplementedError
 
+    @property
+    def text(self) -> str:
+        """The text of what a model sees of it; empty when that is nothing."""
+        shown = self.to_llm()
+        return "" if shown is None else shown.text
+
     def to_json(self) -> JsonObject:
         raise NotImplementedError
 

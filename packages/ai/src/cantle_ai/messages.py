@@ -94,6 +94,9 @@ class UserMessage(Struct, frozen=True):
     def __eq__(self, other: object) -> bool:
         return _same(self, other)
 
+    def __repr__(self) -> str:
+        return _described(self)
+
 
 class AssistantMessage(Struct):
     """An answer of a model. While it streams it grows in place and its `stop_reason` is `pending`."""
@@ -145,6 +148,9 @@ class AssistantMessage(Struct):
     def __eq__(self, other: object) -> bool:
         return _same(self, other)
 
+    def __repr__(self) -> str:
+        return _described(self)
+
 
 class ToolResultMessage(Struct, frozen=True):
     """What a tool answered to one call. `details` is for people and programs; the model sees `content`."""
@@ -186,6 +192,9 @@ class ToolResultMessage(Struct, frozen=True):
     def __eq__(self, other: object) -> bool:
         return _same(self, other)
 
+    def __repr__(self) -> str:
+        return _described(self)
+
 
 class UnknownMessage(Struct, frozen=True):
     """A message of a role this version does not know, kept as it was and never sent to a model."""
@@ -203,11 +212,23 @@ class UnknownMessage(Struct, frozen=True):
         timestamp = self.raw.get("timestamp")
         return timestamp if isinstance(timestamp, int) else 0
 
+    @property
+    def text(self) -> str:
+        """The text of all its text blocks, joined by line ends; empty when it holds none that can be told."""
+        content = self.raw.get("content")
+        if isinstance(content, str):
+            return content
+        blocks = [content_from_json(block) for block in content] if isinstance(content, list) else []
+        return "\n".join(block.text for block in blocks if isinstance(block, TextContent))
+
     def to_json(self) -> JsonObject:
         return self.raw
 
     def __eq__(self, other: object) -> bool:
         return _same(self, other)
+
+    def __repr__(self) -> str:
+        return _described(self)
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage
@@ -314,6 +335,13 @@ def _blocks(content: list[Json] | None) -> list[Any]:
 def _timestamp(raw: JsonObject) -> int:
     timestamp = raw.get("timestamp")
     return int(timestamp) if isinstance(timestamp, int | float) and abs(timestamp) < 1e18 else 0
+
+
+def _described(message: Struct) -> str:
+    """The fields that are set, without the encoded forms that are kept beside them."""
+    fields = ((name, getattr(message, name)) for name in message.__struct_fields__ if name != "wire")
+    set_fields = ", ".join(f"{name}={value!r}" for name, value in fields if value is not None)
+    return f"{type(message).__name__}({set_fields})"
 
 
 def _same(message: EncodableMessage, other: object) -> bool:
