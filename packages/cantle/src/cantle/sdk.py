@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from cantle.credentials import CredentialFile
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
@@ -47,6 +48,8 @@ from cantle_session.session import Session
 
 __all__ = ["configured_models", "create_agent_session", "sessions_directory"]
 
+_T = TypeVar("_T")
+
 
 async def create_agent_session(
     *,
@@ -71,7 +74,7 @@ async def create_agent_session(
 
     `cwd` is where tools work: the session's folder, or the process's. `config_dir` replaces `CANTLE_DIR`.
     `model` may be part of a name, with `:level` behind it; `provider` narrows it, or picks that provider's
-    first model. `api_key` is used for the provider of the first model, and never stored. `session` continues
+    first model. A single text stands for a list of one. `api_key` is used for the provider of the first model, and never stored. `session` continues
     one (`Session.open`) or keeps it in memory (`Session.in_memory`). `tools` are names and `*` patterns of
     built-in tools, `+name` and `-name`, or tools of your own; `exclude_tools` goes last. `project_trusted`
     decides whether the project's `.cantle` is read; None means by what was saved and configured. `pause` waits
@@ -113,13 +116,15 @@ async def create_agent_session(
     )
     if system_prompt is None:
         system_prompt = prompt_file("SYSTEM.md", cwd=folder, config_dir=paths.root, trusted=trusted)
-    active = _tools(environment, settings, tools, exclude_tools, warnings)
+    active = _tools(
+        environment, settings, None if tools is None else _listed(tools), _listed(exclude_tools), warnings
+    )
     prompt = PromptParts(
         cwd=folder,
         tools=active,
         documentation=documentation(),
         custom=system_prompt,
-        appended=append_system_prompt or _appended(folder, paths, trusted),
+        appended=_listed(append_system_prompt) or _appended(folder, paths, trusted),
         context_files=load_context_files(folder, paths.root) if context_files else (),
     )
     key_provider = choice.model.provider if api_key is not None else None
@@ -232,6 +237,11 @@ def _tools(
     )
     warnings.extend(problems)
     return [own[name] if name in own else BUILTIN_TOOLS[name](environment) for name in names]
+
+
+def _listed(given: Sequence[_T]) -> Sequence[_T | str]:
+    """A single text as a list of one: `Sequence[str]` lets it pass, and its letters are not what is meant."""
+    return [given] if isinstance(given, str) else given
 
 
 def _appended(cwd: Path, paths: ConfigPaths, trusted: bool) -> Sequence[str]:

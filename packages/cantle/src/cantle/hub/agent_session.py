@@ -27,10 +27,11 @@ from cantle.hub.events import (
     EntryAppended,
     QueueUpdate,
     RunEnd,
+    SessionEvent,
     SessionInfoChanged,
     ThinkingLevelChanged,
 )
-from cantle.hub.model_selection import find_model, require_key
+from cantle.hub.model_selection import checked_level, find_model, require_key
 from cantle.hub.queues import queue_update, watch_queues
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, Retry, RetryLimits, pause
@@ -38,8 +39,9 @@ from cantle_agent.agent import Agent
 from cantle_agent.errors import AgentBusyError, ListenerError
 from cantle_agent.events import AgentEnd, AgentEvent, MessageEnd
 from cantle_agent.messages import AgentMessage
-from cantle_ai.abort import AbortController
-from cantle_ai.content import ImageContent, TextContent, UserContent
+from cantle_agent.patience import patiently
+from cantle_ai.abort import AbortController, AbortError
+from cantle_ai.content import ImageContent, TextContent, UnknownContent, UserContent
 from cantle_ai.messages import AssistantMessage, ThinkingLevel, UserMessage
 from cantle_ai.model import Model
 from cantle_ai.usage import Usage
@@ -54,6 +56,7 @@ _Content: TypeAlias = "str | Sequence[UserContent]"
 _Step: TypeAlias = "Callable[[], Awaitable[object]]"
 
 _BUSY = "The session is busy. Use steer() to reach the run now, or follow_up() for when it would end."
+_LISTENING = "A listener cannot wait for a run, which waits for its listeners. Start it as a task of its own."
 _RETRY_CANCELLED = "The retry was cancelled"
 
 
@@ -88,6 +91,7 @@ class AgentSession:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
+        self._close_after_run = False
         self._last: AssistantMessage | None = None
         self._failed: AssistantMessage | None = None
         self._unwritten: SessionError | None = None
@@ -182,7 +186,7 @@ class AgentSession:
         From inside a listener it does not wait, because the run waits for that listener.
         """
         self.request_abort()
-        if asyncio.current_task() is not self._driver and not self._events.delivering_here:
+        if not self._inside_run:
             await self._idle.wait()
 
     def request_abort(self) -> None:
@@ -191,16 +195,34 @@ class AgentSession:
         self.agent.abort()
 
     async def wait_idle(self) -> None:
-        """Wait until no prompt is being worked on."""
+        """Wait until no prompt is being worked on. Raises AgentBusyError inside a listener, where that never comes."""
+        if self._events.delivering_here:
+            raise AgentBusyError(_LISTENING)
         await self._idle.wait()
 
     async def close(self) -> None:
-        """Abort what runs and let go of processes, connections and files. Closing twice does nothing more."""
+        """Abort what runs and let go of processes, connections and files. Closing twice does nothing more.
+
+        From inside a listener it does not wait: the run closes the session when it has ended.
+        """
         if self._closed:
             return
         self._closed = True
+        if self.running and self._inside_run:
+            self._close_after_run = True
+            self.request_abort()
+            return
         try:
             await self.abort()
+        finally:
+            await self._release()
+
+    @property
+    def _inside_run(self) -> bool:
+        return asyncio.current_task() is self._driver or self._events.delivering_here
+
+    async def _release(self) -> None:
+        try:
             for close in self._parts.cleanup:
                 await close()
         finally:
@@ -229,7 +251,7 @@ class AgentSession:
 
     async def set_thinking_level(self, level: ThinkingLevel) -> None:
         """Think harder or less from the next request on, as far as the model can."""
-        level = self.agent.model.clamp(level)
+        level = self.agent.model.clamp(checked_level(level))
         changed = level != self.agent.thinking_level
         self.agent.thinking_level = level
         self._recorder.state(self.agent.model, level)
@@ -246,6 +268,8 @@ class AgentSession:
     async def _drive(self, start: _Step) -> None:
         if self.running:
             raise AgentBusyError(_BUSY)
+        if self._events.delivering_here:
+            raise AgentBusyError(_LISTENING)
         if self._closed:
             raise RuntimeError("The session is closed.")
         self._idle.clear()
@@ -256,15 +280,25 @@ class AgentSession:
         try:
             self._recorder.state(self.agent.model, self.agent.thinking_level)
             await self._run(start)
+        except asyncio.CancelledError:
+            self._stop.abort()
+            raise
         except ListenerError as error:
-            culprit = _culprit(error)
+            culprit = self._culprit(error)
             raise culprit from culprit.__cause__
         finally:
             try:
                 await self._settle()
             finally:
-                self._driver = None
-                self._idle.set()
+                await self._end()
+
+    async def _end(self) -> None:
+        try:
+            if self._close_after_run:
+                await self._release()
+        finally:
+            self._driver = None
+            self._idle.set()
 
     async def _run(self, step: _Step) -> None:
         while True:
@@ -277,17 +311,22 @@ class AgentSession:
         """Wait for the next attempt, and take the failure out of what the model is told. False when aborted."""
         wait_ms = self._retry.begin(failed)
         text = failed.error_message or "The request failed"
-        await self._events.emit(
-            AutoRetryStart(self._retry.attempt, self._retry.limits.max_retries, wait_ms, text)
-        )
-        await self._parts.pause(wait_ms / 1000, self._stop.signal)
+        begin = AutoRetryStart(self._retry.attempt, self._retry.limits.max_retries, wait_ms, text)
+        try:
+            await self._emit(begin)
+            await self._parts.pause(wait_ms / 1000, self._stop.signal)
+        except asyncio.CancelledError:
+            self._stop.abort()
+            raise
+        finally:
+            if self._stop.signal.aborted:
+                await self._emit(AutoRetryEnd(False, self._retry.end(), _RETRY_CANCELLED))
         if self._stop.signal.aborted:
-            await self._events.emit(AutoRetryEnd(False, self._retry.end(), _RETRY_CANCELLED))
             return False
         if self.agent.messages and self.agent.messages[-1] is failed:
             self.agent.messages.pop()
         if (entry := self._recorder.hide(failed)) is not None:
-            await self._events.emit(EntryAppended(entry))
+            await self._emit(EntryAppended(entry))
         return True
 
     async def _settle(self) -> None:
@@ -296,7 +335,26 @@ class AgentSession:
         aborted = self._stop.signal.aborted or (
             self._last is not None and self._last.stop_reason == "aborted"
         )
-        await self._events.emit(AgentSettled(aborted))
+        await self._emit(AgentSettled(aborted))
+
+    async def _emit(self, event: SessionEvent) -> None:
+        """Deliver an event that is not the agent's. After an abort listeners have the agent's grace, as for its own."""
+        grace = self.agent.grace
+        try:
+            await patiently(self._events.emit(event), self._stop.signal, grace)
+        except AbortError:
+            late = TimeoutError(f"did not return within {grace:g} s of an abort")
+            name, _ = self._events.interrupted or ("", "")
+            raise ListenerError(name, event.type, late) from None
+
+    def _culprit(self, error: ListenerError) -> Exception:
+        """What a listener of the session did, without the hub's own listener around it."""
+        cause = error.__cause__
+        if isinstance(cause, ListenerError | SessionError):
+            return cause
+        if isinstance(cause, TimeoutError) and self._events.interrupted is not None:
+            return ListenerError(*self._events.interrupted, cause)
+        return error
 
     # --- the agent's events
 
@@ -348,19 +406,23 @@ def session_variables(session: Session, agent: Agent) -> dict[str, str]:
 
 
 def user_message(content: _Content, images: Sequence[ImageContent] = ()) -> UserMessage:
-    """A user's message as blocks. Raises :class:`cantle.errors.UserError` when there is nothing in it."""
+    """A user's message as blocks. Raises :class:`cantle.errors.UserError` when there is nothing in it.
+
+    Raises TypeError for what is neither text nor blocks.
+    """
+    if not isinstance(content, Sequence):
+        raise TypeError(f"A prompt is text or a list of blocks, not {type(content).__name__}.")
     blocks: list[UserContent] = []
     if not isinstance(content, str):
         blocks.extend(content)
     elif content.strip():
         blocks.append(TextContent(content))
     blocks.extend(images)
+    for block in blocks:
+        if not isinstance(block, TextContent | ImageContent | UnknownContent):
+            raise TypeError(
+                f"A prompt's blocks are TextContent and ImageContent, not {type(block).__name__}."
+            )
     if not blocks:
         raise UserError("The prompt is empty.", "Say what to do.")
     return UserMessage(blocks)
-
-
-def _culprit(error: ListenerError) -> Exception:
-    """What a listener of the session raised, without the hub's own listener around it."""
-    cause = error.__cause__
-    return cause if isinstance(cause, ListenerError | SessionError) else error

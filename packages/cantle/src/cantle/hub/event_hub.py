@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from cantle.hub.events import SessionEvent
 from cantle_agent.errors import ListenerError
+from cantle_agent.patience import was_cancelled
 
 __all__ = ["EventHub", "Listener"]
 
@@ -28,6 +29,8 @@ class EventHub:
         self._drain: asyncio.Task[None] | None = None
         self._deliverer: asyncio.Task[object] | None = None
         self._failure: ListenerError | None = None
+        self.interrupted: tuple[str, str] | None = None
+        """The listener and the event that it had when its task was last cancelled."""
 
     @property
     def delivering_here(self) -> bool:
@@ -115,7 +118,7 @@ class EventHub:
         for listener in remaining:
             try:
                 waiting = listener(event)
-            except Exception as error:  # noqa: BLE001 - a listener is foreign code; its error is raised again
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - foreign code; raised later
                 self._note(listener, event, error)
             except BaseException:
                 self._deliverer = None
@@ -131,11 +134,14 @@ class EventHub:
             listener, work = waiting
             try:
                 await work
-            except Exception as error:  # noqa: BLE001 - as above
+            except (Exception, asyncio.CancelledError) as error:
+                if was_cancelled(error):
+                    self.interrupted = _name(listener), event.type
+                    raise
                 self._note(listener, event, error)
             waiting = self._tell(event, remaining)
 
-    def _note(self, listener: Listener, event: SessionEvent, error: Exception) -> None:
+    def _note(self, listener: Listener, event: SessionEvent, error: BaseException) -> None:
         if self._failure is None:
             self._failure = ListenerError(_name(listener), event.type, error)
 

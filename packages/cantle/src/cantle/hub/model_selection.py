@@ -15,9 +15,17 @@ from msgspec import Struct
 from cantle.errors import ModelSelectionError
 from cantle.settings import Settings
 from cantle_ai.messages import ThinkingLevel
-from cantle_ai.model import Model, Provider
+from cantle_ai.model import THINKING_LEVELS, Model, Provider
 
-__all__ = ["ModelChoice", "ModelSource", "choose_level", "choose_model", "find_model", "require_key"]
+__all__ = [
+    "ModelChoice",
+    "ModelSource",
+    "checked_level",
+    "choose_level",
+    "choose_model",
+    "find_model",
+    "require_key",
+]
 
 _NAMED_AT_MOST = 8
 
@@ -112,7 +120,19 @@ def choose_level(
     from_session: ThinkingLevel | None = None,
 ) -> ThinkingLevel:
     """The level to begin with, one that the model has."""
-    return model.clamp(explicit or from_session or settings.thinking_level(model.key))
+    return model.clamp(
+        (explicit and checked_level(explicit)) or from_session or settings.thinking_level(model.key)
+    )
+
+
+def checked_level(level: str) -> ThinkingLevel:
+    """`level` itself. Raises :class:`ModelSelectionError` when there is no such thinking level."""
+    for known in THINKING_LEVELS:
+        if level == known:
+            return known
+    raise ModelSelectionError(
+        f'There is no thinking level "{level}".', f"There are {', '.join(THINKING_LEVELS)}."
+    )
 
 
 def require_key(models: ModelSource, model: Model) -> None:
