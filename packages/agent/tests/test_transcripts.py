@@ -284,6 +284,7 @@ async def check(plan: Plan, acceptors: list[Acceptor]) -> Context:
     return last.requests[0]
 
 
+@pytest.mark.timeout(samples(full=600, quick=60))
 @settings(max_examples=samples(full=2000, quick=120), deadline=None)
 @given(plan=PLANS)
 def test_every_run_leaves_a_transcript_that_is_accepted(plan: Plan):
@@ -319,6 +320,7 @@ def test_a_listener_can_fail_at_every_event(kind: str):
         asyncio.run(check(plan, ACCEPTORS))
 
 
+@pytest.mark.timeout(samples(full=600, quick=60))
 async def test_the_strict_server_accepts_what_such_runs_leave():
     """Over real HTTP, for some of the samples above."""
     plans: list[Plan] = []

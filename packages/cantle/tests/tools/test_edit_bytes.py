@@ -70,6 +70,7 @@ def files(draw: st.DrawFn) -> tuple[str, bytes, list[str], list[str], bytes]:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.timeout(samples(600, 60))
 @settings(max_examples=samples(5_000, 300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(file=files(), new=st.lists(st.text("ab {}", max_size=6), min_size=1, max_size=4))
 @pytest.mark.parity("tools.edit-bytes")
