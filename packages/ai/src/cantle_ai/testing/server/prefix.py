@@ -35,7 +35,9 @@ class PrefixRule:
             was, found = (text[max(0, place - 30) : place + 50] for text in (known, now))
             raise Refusal(
                 "prefix-messages",
-                f"messages do not extend those of the request before; at character {place}, …{was!r} became …{found!r}",
+                f"messages do not extend those of the request before; at character {place}, …{was!r} became …{found!r}. "
+                "If another conversation began, give it a prompt_cache_key of its own, or start the server with "
+                "prefix=False (--no-prefix)",
             )
         self._last[conversation] = body
         return len(known)
