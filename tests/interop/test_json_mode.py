@@ -75,3 +75,22 @@ def fields(records: list[dict[str, Any]]) -> dict[str, list[str]]:
         kind = " ".join(word for word in (record["type"], inner.get("type", "")) if word)
         found.setdefault(kind, set()).update(record, (f".{name}" for name in inner))
     return {kind: sorted(names) for kind, names in found.items()}
+
+
+@pytest.mark.parity("events.auto-retry")
+def test_a_retry_is_told_in_the_same_way(cli: Cli, reference: Reference) -> None:
+    settings = json.dumps({"retry": {"baseDelayMs": 10}})
+    (cli.config / "settings.json").write_text(settings, "utf-8")
+    (cli.home / "pi").mkdir()
+    (cli.home / "pi" / "settings.json").write_text(settings, "utf-8")
+    busy = {"error": {"status": 503, "message": "overloaded"}}
+    ours, theirs = both(cli, reference, [busy, busy, "Here."], "Hi")
+    assert outline(ours) == outline(theirs)
+    assert list(map(told, ours)) == list(map(told, theirs))
+
+
+def told(record: dict[str, Any]) -> dict[str, Any]:
+    """What a record of a retry says, in words that are not a program's own."""
+    if not record["type"].startswith(("auto_retry", "agent_")):
+        return {"type": record["type"]}
+    return {name: value for name, value in record.items() if name not in ("errorMessage", "messages")}
