@@ -358,14 +358,14 @@ class AgentSession:
 
     # --- the agent's events
 
-    def _on_event(self, event: AgentEvent) -> Awaitable[None] | None:
+    def _on_event(self, event: AgentEvent) -> Awaitable[None]:
         match event:
             case MessageEnd():
                 return self._on_message(event)
             case AgentEnd():
                 return self._on_run_end(event)
             case _:
-                return self._events.offer(event)
+                return self._events.emit(event)
 
     async def _on_message(self, event: MessageEnd) -> None:
         message = event.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from cantle.hub.events import SessionEvent
@@ -15,9 +15,6 @@ __all__ = ["EventHub", "Listener"]
 
 Listener: TypeAlias = "Callable[[SessionEvent], Awaitable[None] | None]"
 """Gets each event. May be a coroutine function; it is awaited before the next event."""
-
-_Waiting: TypeAlias = "tuple[Listener, Awaitable[None]] | None"
-"""A listener that has begun and must be awaited."""
 
 
 class EventHub:
@@ -54,24 +51,14 @@ class EventHub:
         """
         while self._drain is not None:
             await asyncio.wait([self._drain])
-        remaining = self._begin()
-        await self._complete(event, remaining, self._tell(event, remaining))
-
-    def offer(self, event: SessionEvent) -> Awaitable[None] | None:
-        """:meth:`emit`, without a coroutine where no listener makes one: None when all is done. To be awaited at once.
-
-        Deltas come by the ten thousand, and most listeners are done with one when they return.
-        """
-        if self._drain is not None or self._deliverer is not None:
-            return self.emit(event)
-        remaining = self._begin()
-        waiting = self._tell(event, remaining)
-        if waiting is not None or self._posted:
-            return self._complete(event, remaining, waiting)
-        self._deliverer = None
+        try:
+            await self._deliver(event)
+            while self._posted:
+                await self._deliver(self._posted.popleft())
+        finally:
+            self._deliverer = None
         if self._failure is not None:
             self._raise_failure()
-        return None
 
     def post(self, event: SessionEvent) -> None:
         """Deliver `event` as soon as nothing else is being delivered, without waiting for it.
@@ -92,58 +79,20 @@ class EventHub:
         finally:
             self._deliverer = self._drain = None
 
-    async def _complete(self, event: SessionEvent, remaining: Iterator[Listener], waiting: _Waiting) -> None:
-        """What is left of delivering `event`, then what was posted meanwhile."""
-        try:
-            await self._await(event, remaining, waiting)
-            while self._posted:
-                await self._deliver(self._posted.popleft())
-        finally:
-            self._deliverer = None
-        if self._failure is not None:
-            self._raise_failure()
-
     async def _deliver(self, event: SessionEvent) -> None:
-        remaining = self._begin()
-        await self._await(event, remaining, self._tell(event, remaining))
-
-    def _begin(self) -> Iterator[Listener]:
-        """Who is to be told now."""
         if self._deliverer is None:
             self._deliverer = asyncio.current_task()
-        return iter(tuple(self._listeners))
-
-    def _tell(self, event: SessionEvent, remaining: Iterator[Listener]) -> _Waiting:
-        """Call listeners up to one that has to be awaited, and return what it made."""
-        for listener in remaining:
+        for listener in tuple(self._listeners):
             try:
                 waiting = listener(event)
-            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - foreign code; raised later
-                self._note(listener, event, error)
-            except BaseException:
-                self._deliverer = None
-                raise
-            else:
                 if waiting is not None:
-                    return listener, waiting
-        return None
-
-    async def _await(self, event: SessionEvent, remaining: Iterator[Listener], waiting: _Waiting) -> None:
-        """Await what a listener made, and go on to the end of the line."""
-        while waiting is not None:
-            listener, work = waiting
-            try:
-                await work
+                    await waiting
             except (Exception, asyncio.CancelledError) as error:
                 if was_cancelled(error):
                     self.interrupted = _name(listener), event.type
                     raise
-                self._note(listener, event, error)
-            waiting = self._tell(event, remaining)
-
-    def _note(self, listener: Listener, event: SessionEvent, error: BaseException) -> None:
-        if self._failure is None:
-            self._failure = ListenerError(_name(listener), event.type, error)
+                if self._failure is None:  # a listener is foreign code; its error is raised again
+                    self._failure = ListenerError(_name(listener), event.type, error)
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
