@@ -21,6 +21,7 @@ RESULTS = {
     "demo": ("demo", "--folder", "here"),
     "demo in JSON": ("demo", "--folder", "here", "--json"),
     "answer": PLAY,
+    "events": ("--mode", "json", *PLAY),
 }
 
 

@@ -31,7 +31,7 @@ class Output:
     """Bytes on their way to a file descriptor. Belongs to one event loop.
 
     `write` never blocks; what it takes is written as soon as the loop is free. `closed` becomes true
-    when the reader is gone; what is written after that is dropped.
+    when the reader is gone or writing failed; what is written after that is dropped.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -62,10 +62,14 @@ class Output:
 
         Raises OSError when the descriptor cannot be written to for another reason, such as a full disk.
         """
-        while self._flushing is not None:
-            await asyncio.wait([self._flushing])
+        await self.catch_up()
         if self._failure is not None:
             raise self._failure
+
+    async def catch_up(self) -> None:
+        """Wait like :meth:`drain`, and leave a failure for it to raise."""
+        while self._flushing is not None:
+            await asyncio.wait([self._flushing])
 
     def abandon(self) -> None:
         """Drop what waits and what comes, for a reader that stands still."""

@@ -92,7 +92,7 @@ class _TextListener:
 
 
 class _JsonListener:
-    """Writes each event as its record, at the reader's pace; a reader that is gone stops the run."""
+    """Writes each event as its record, at the reader's pace; an output that takes no more stops the run."""
 
     def __init__(self, session: AgentSession, output: Output) -> None:
         from cantle.modes.json_events import EventEncoder
@@ -105,12 +105,12 @@ class _JsonListener:
         output = self._output
         output.write(self._encode(event))
         if output.full or not isinstance(event, MessageUpdate):
-            return self._drain()
+            return self._catch_up()
         if output.closed:
             self._session.request_abort()
         return None
 
-    async def _drain(self) -> None:
-        await self._output.drain()
+    async def _catch_up(self) -> None:
+        await self._output.catch_up()
         if self._output.closed:
             self._session.request_abort()
