@@ -121,8 +121,9 @@ def test_user_content():
     assert mixed == [{"role": "user", "content": [{"type": "text", "text": "see"}, URL]}]
 
 
-def test_b04_no_empty_text_beside_an_image():
-    sent = messages(user([TextContent(""), PIXEL]), input=("text", "image"))
+@pytest.mark.parametrize("empty", ["", " \n"])
+def test_b04_no_empty_text_beside_an_image(empty):
+    sent = messages(user([TextContent(empty), PIXEL]), input=("text", "image"))
     assert sent == [{"role": "user", "content": [URL]}]
 
 
@@ -154,6 +155,15 @@ def test_an_answer_without_text_has_null_content():
 def test_c06_an_answer_without_anything_is_left_out():
     empty = answer(ThinkingContent("hm"), stop="stop")
     assert [message["role"] for message in messages(user(), empty, user())] == ["user", "user"]
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", " \t\n"])
+def test_c06_white_space_is_no_text(blank):
+    said = answer(TextContent(blank), stop="stop")
+    assert [message["role"] for message in messages(user(), said, user())] == ["user", "user"]
+    calling = answer(TextContent(blank), ToolCall("c", "read", {}))
+    assert messages(user(), calling)[1]["content"] is None
+    assert messages(user(), calling, compat={"requiresNonNullAssistantContent": True})[1]["content"] == ""
 
 
 def test_arguments_that_were_no_object_go_out_as_an_empty_one():

@@ -178,7 +178,7 @@ class MessageEncoder:
         parts: list[Json] = []
         for block in blocks:
             if isinstance(block, TextContent):
-                if block.text:
+                if block.text.strip():
                     parts.append({"type": "text", "text": block.text})
             elif isinstance(block, ImageContent):
                 parts.append(_image(block) if self._takes_images else {"type": "text", "text": _NO_IMAGES})
@@ -197,6 +197,8 @@ class MessageEncoder:
                 f"\n\n{text}" if text else ""
             )
             reasoning = {}
+        if not text.strip():
+            text = ""  # the strictest endpoints refuse a text of white space alone
         calls = message.tool_calls
         if not text and not calls:
             return {}
