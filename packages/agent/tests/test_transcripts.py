@@ -79,6 +79,7 @@ class Turn(Struct, frozen=True):
 
     calls: list[str]
     ending: str
+    text: str = "some text"
 
 
 class Plan(Struct, frozen=True):
@@ -102,6 +103,7 @@ PLANS = st.builds(
             Turn,
             calls=st.lists(st.sampled_from(TOOLS), max_size=4),
             ending=st.sampled_from(["whole"] * 6 + ["length", "error", "cut", "stop"]),
+            text=st.sampled_from(["some text"] * 3 + ["", " \n"]),
         ),
         min_size=1,
         max_size=4,
