@@ -145,3 +145,11 @@ def test_files_and_piped_text_and_words_make_one_prompt(cli: Cli) -> None:
         f"{files}piped\n\ncompare",
         [{"type": "text", "text": f"{files}piped\n\ncompare"}],
     )
+
+
+def test_a_session_that_is_not_there_is_answered_with_a_next_step(cli: Cli) -> None:
+    cli.configure("http://127.0.0.1:9/v1")
+    done = cli.run(*LOOP, "--session", "0197a000", "-p", "go")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "'0197a000'" in done.stderr and "path of a session file" in done.stderr
+    assert cli.sessions() == []

@@ -82,7 +82,9 @@ def find_session(
             )
         if found:
             return found[0]
-    raise SessionLookupError(f"there is no session whose id begins with {text!r}")
+    raise SessionLookupError(
+        f"there is no session whose id begins with {text!r}; give another id, or the path of a session file"
+    )
 
 
 def session_info(path: Path) -> SessionInfo | None:
