@@ -92,6 +92,52 @@ STEP = st.one_of(
 )
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"name": "functions.read"},
+        {"name": ""},
+        {"name": "read "},
+        {"name": "\ud800"},
+        {"name": "r" * 200},
+        {"name": "read", "id": "x" * 300},
+        {"name": "read", "id": "a|b é"},
+        {"name": "read", "id": "\ud800"},
+    ],
+)
+async def test_names_and_ids_that_no_endpoint_takes_back_do_not_end_a_conversation(call):
+    transport = Urllib3Transport(environ={})
+    made = {"content": [{"type": "toolCall", "arguments": {}, **call}]}
+    with StrictServer([made, "Done."]) as server:
+        (message,) = await answers(server, transport, [[UserMessage("go", timestamp=0)]])
+        (asked,) = message.tool_calls
+        history = [
+            UserMessage("go", timestamp=0),
+            message,
+            ToolResultMessage(asked.id, asked.name, [TextContent("ok")]),
+        ]
+        (last,) = await answers(server, transport, [history])
+    assert last.text == "Done.", last.error_message
+    server.assert_clean()
+    await transport.aclose()
+
+
+async def test_ids_that_begin_anew_in_each_answer_are_made_different():
+    transport = Urllib3Transport(environ={})
+    made = {"content": [{"type": "toolCall", "name": "read", "arguments": {}, "id": "call_0"}]}
+    with StrictServer([made, made, made, "Done."]) as server:
+        history: list[Message] = [UserMessage("go", timestamp=0)]
+        for _ in range(4):
+            (message,) = await answers(server, transport, [list(history)])
+            history.append(message)
+            history.extend(
+                ToolResultMessage(asked.id, "read", [TextContent("ok")]) for asked in message.tool_calls
+            )
+    assert message.text == "Done.", message.error_message
+    server.assert_clean()
+    await transport.aclose()
+
+
 @settings(max_examples=samples(1000, 60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEP, max_size=10))
 async def test_any_history_makes_a_request_that_is_accepted(steps):

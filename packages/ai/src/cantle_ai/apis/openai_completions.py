@@ -58,7 +58,7 @@ def source(
             if not 200 <= response.status < 300:
                 raise await error_from_response(response, secrets)
             yield builder.take()
-            reader = _Reader(Answer(builder, model.id), compat, secrets)
+            reader = _Reader(Answer(builder, model.id, context), compat, secrets)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "application/json":
                 reader.whole(await response.read(_LONGEST_COMPLETION))

@@ -14,8 +14,9 @@ from cantle_ai.apis.openai_completions_messages import REASONING_FIELDS
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json, JsonObject, encode_json
 from cantle_ai.content import ToolCall
+from cantle_ai.context import Context
 from cantle_ai.errors import ErrorKind, ProviderError
-from cantle_ai.messages import StopReason
+from cantle_ai.messages import AssistantMessage, StopReason
 
 __all__ = ["Answer"]
 
@@ -43,12 +44,15 @@ class _Call:
 class Answer:
     """Takes chunks and tells the builder. `finish` must follow the last."""
 
-    def __init__(self, builder: AnswerBuilder, requested_model: str) -> None:
+    def __init__(self, builder: AnswerBuilder, requested_model: str, context: Context) -> None:
+        """`context` is what was asked: calls whose ids are in it get others, as some endpoints number from 0 each time."""
         self.finish_reason: str | None = None
         self.empty = True
         """Whether no chunk has said anything yet."""
         self._builder = builder
         self._requested_model = requested_model
+        self._context = context
+        self._taken: set[str] | None = None
         self._text: int | None = None
         self._thinking: int | None = None
         self._calls: list[_Call] = []
@@ -158,12 +162,22 @@ class Answer:
 
     def _start_unnamed(self) -> None:
         """Open the blocks of calls whose names are complete, now that something else comes."""
+        if not self._unnamed:
+            return
+        taken = self._taken_ids()
         for call in self._unnamed:
-            taken = {other.id for other in self._calls if other.block is not None}
             if not call.id or call.id in taken:
                 call.id = f"call_{os.urandom(12).hex()}"
+            taken.add(call.id)
             call.block = self._builder.tool_call_start(call.id, call.name)
         self._unnamed.clear()
+
+    def _taken_ids(self) -> set[str]:
+        """The ids that calls have so far, in the conversation and in this answer."""
+        if self._taken is None:
+            answers = (each for each in self._context.messages if isinstance(each, AssistantMessage))
+            self._taken = {call.id for answer in answers for call in answer.tool_calls}
+        return self._taken
 
     # --- opaque reasoning
 

@@ -28,6 +28,11 @@ __all__ = ["REASONING_FIELDS", "EncodedMessages", "MessageEncoder", "wire_json"]
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """Where endpoints put thinking. A thinking block's signature is the name of the field that it came in."""
 
+_LONGEST_CALL_ID = 40
+_LONGEST_TOOL_NAME = 64
+_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+"""What OpenAI takes in a call's id and a tool's name; no endpoint is known to take less."""
+
 _NO_OUTPUT = "(no output)"
 _IMAGES_BELOW = "(the result is an image, which follows)"
 _IMAGES_LEAD = "Images from the tool results above:"
@@ -224,11 +229,11 @@ class MessageEncoder:
             text = text if text.strip() and self._takes_images else f"{text}\n{note}".strip()
         plain: JsonObject = {
             "role": "tool",
-            "tool_call_id": message.tool_call_id,
+            "tool_call_id": _call_id(message.tool_call_id),
             "content": text if text.strip() else _NO_OUTPUT,
         }
         if self._compat.requires_tool_result_name:
-            plain["name"] = message.tool_name
+            plain["name"] = _tool_name(message.tool_name)
         return plain
 
 
@@ -237,8 +242,25 @@ def _image(block: ImageContent) -> JsonObject:
 
 
 def _call(call: ToolCall) -> JsonObject:
-    arguments = wire_json(call.arguments).decode()
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    function: JsonObject = {"name": _tool_name(call.name), "arguments": wire_json(call.arguments).decode()}
+    return {"id": _call_id(call.id), "type": "function", "function": function}
+
+
+def _call_id(call_id: str) -> str:
+    """The id as every endpoint takes it: an odd or long one becomes one of its own, the same each time."""
+    if 0 < len(call_id) <= _LONGEST_CALL_ID and _NAME_CHARACTERS.issuperset(call_id):
+        return call_id
+    from hashlib import sha256
+
+    return f"call_{sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def _tool_name(name: str) -> str:
+    """The name as every endpoint takes it. Models invent some that none takes back, such as `functions.bash`."""
+    if 0 < len(name) <= _LONGEST_TOOL_NAME and _NAME_CHARACTERS.issuperset(name):
+        return name
+    fitting = "".join(letter if letter in _NAME_CHARACTERS else "_" for letter in name[:_LONGEST_TOOL_NAME])
+    return fitting or "unnamed"
 
 
 def _reasoning(message: AssistantMessage) -> dict[str, str]:
