@@ -187,10 +187,13 @@ def _arguments_of(call: ToolCall) -> JsonObject:
 def _json_problem(text: str) -> str:
     import json
 
+    from cantle_ai.json_mistake import json_mistake
+
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        return f"{error.msg} at character {error.pos + 1} of {len(text)}"
+        mistake = json_mistake(error)
+        return f"{mistake.reason} at character {mistake.position + 1} of {len(text)}"
     except (ValueError, RecursionError) as error:
         return str(error)
     return f"a value of type {type(value).__name__}"

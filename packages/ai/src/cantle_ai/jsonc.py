@@ -15,6 +15,7 @@ import re
 import msgspec
 
 from cantle_ai.codec import Json
+from cantle_ai.json_mistake import json_mistake
 
 __all__ = ["JsoncError", "parse_jsonc"]
 
@@ -54,7 +55,8 @@ def _parse_loosely(data: bytes) -> Json:
     try:
         value: Json = json.loads(text)
     except json.JSONDecodeError as error:
-        raise JsoncError(_reason(error.msg), error.lineno, error.colno) from None
+        mistake = json_mistake(error)
+        raise JsoncError(mistake.reason, mistake.line, mistake.column) from None
     except RecursionError:
         raise JsoncError("nested too deeply", 1, 1) from None
     except ValueError as error:  # an integer of more digits than Python converts
@@ -70,10 +72,6 @@ def _text(data: bytes) -> str:
         column = len(before.rpartition(b"\n")[2].decode("utf-8")) + 1
         reason = f"the byte 0x{data[error.start]:02x} is not UTF-8"
         raise JsoncError(reason, before.count(b"\n") + 1, column) from None
-
-
-def _reason(text: str) -> str:
-    return text[:1].lower() + text[1:].removesuffix(" at")
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -94,7 +94,7 @@ async def test_everything_a_script_can_say(tmp_path: Path):
     ("text", "said"),
     [
         ("", "this is not JSON: line 1, column 1"),
-        ('{"responses": ["a",\n ]}', "this is not JSON: line 2, column 2"),
+        ('{"responses": ["a",\n ]}', "this is not JSON: line 1, column 19: nothing follows this comma"),
         ('{"responses": [', "this is not JSON: line 1, column 16"),
         ("[]", "Expected `object`, got `array`"),
         ("{}", "missing required field `responses`"),

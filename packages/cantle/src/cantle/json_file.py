@@ -84,12 +84,15 @@ def _parse_slowly(path: Path, data: bytes) -> object:
     """What msgspec refuses may still be JSON (a lone surrogate); otherwise `json` knows line and column."""
     import json
 
+    from cantle_ai.json_mistake import json_mistake
+
     next_step = "Mend the file; it was left as it is."
     try:
         return json.loads(data.decode("utf-8"))
     except json.JSONDecodeError as error:
+        mistake = json_mistake(error)
         raise ConfigurationFileError(
-            f"{path}, line {error.lineno}, column {error.colno}: not valid JSON ({error.msg.lower()}).",
+            f"{path}, line {mistake.line}, column {mistake.column}: not valid JSON ({mistake.reason}).",
             next_step,
         ) from None
     except UnicodeDecodeError as error:

@@ -94,7 +94,8 @@ def test_a_project_overrides_the_user_key_by_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [
-        ('{"a": 1,}', 1, 9),
+        ('{"a": 1,}', 1, 8),
+        ('{"a": [1,\n]}', 1, 9),
         ('{\n  "a": 1\n  "b": 2\n}', 3, 3),
         ('{\n\t"a": tru\n}', 2, 7),
         ("{", 1, 2),

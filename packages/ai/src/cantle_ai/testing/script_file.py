@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cantle_ai.errors import ConfigurationError
+from cantle_ai.json_mistake import json_mistake
 from cantle_ai.messages import now_ms
 from cantle_ai.model import Model
 from cantle_ai.testing.response import Chunk, Response, check_chunk, response_of
@@ -122,7 +123,8 @@ def _place(data: bytes, text: str) -> str:
     try:
         json.loads(data.decode("utf-8"))
     except json.JSONDecodeError as error:
-        return f"line {error.lineno}, column {error.colno}: {error.msg}"
+        mistake = json_mistake(error)
+        return f"line {mistake.line}, column {mistake.column}: {mistake.reason}"
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return f"line {line}: the bytes are not UTF-8"
