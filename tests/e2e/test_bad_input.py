@@ -94,13 +94,14 @@ def test_a_folder_as_session(configured: Cli) -> None:
 def test_the_working_directory_is_gone(configured: Cli) -> None:
     gone = configured.cwd / "gone"
     gone.mkdir()
-    words = configured.words(*OPTIONS, "-p", "go")
+    python, *words = configured.words(*OPTIONS, "-p", "go")
     script = (
         "import os, subprocess, sys; os.rmdir(os.getcwd()); sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     )
-    done = spawn([words[0], "-c", script, *words], configured, gone)
+    # -P: Python 3.13 itself fails to start in such a folder when it wants to import from there.
+    done = spawn([python, "-c", script, python, "-P", *words], configured, gone)
     assert done.returncode == 1
-    assert done.stderr.startswith("cantle: The current working directory no longer exists.")
+    assert done.stderr.startswith("cantle: the current working directory no longer exists.")
     assert done.stderr.count("\n") == 1
 
 
@@ -215,6 +216,29 @@ BAD_FILES: list[tuple[str, Callable[[Path], object]]] = [
 def test_a_file_that_cannot_be_attached(configured: Cli, name: str, make: Callable[[Path], object]) -> None:
     make(configured.cwd / name)
     refused(configured, *OPTIONS, "-p", f"@{name}", "look", says=name)
+
+
+def test_a_file_that_is_too_long_is_refused_with_the_limit(configured: Cli) -> None:
+    (configured.cwd / "Log").write_bytes(b"word\n" * 250_000)
+    refused(
+        configured, *OPTIONS, "-p", "@Log", says="@Log has 1.2 MB; a prompt takes at most 1.0 MB of a file"
+    )
+
+
+def test_binary_data_that_is_piped_in(configured: Cli) -> None:
+    refused(configured, *OPTIONS, "-p", "look", stdin="\0\1\2" * 100, says="piped in is binary data")
+
+
+def test_a_line_begins_with_a_small_letter_unless_it_is_a_name(cli: Cli) -> None:
+    assert cli.run("--list-models").stderr.startswith("cantle: no provider has a key. Set OPENAI_API_KEY")
+    assert cli.run("--system-prompt", "x", "@Makefile").stderr.startswith(
+        "cantle: there is no file Makefile "
+    )
+    (cli.config / "settings.json").write_text('{"defaultTools": ["nope"], "retry": {"enabled": false}}')
+    failure = {"responses": [{"error": {"status": 401, "message": "Wrong key"}}]}
+    (cli.cwd / "fails.json").write_text(json.dumps(failure))
+    done = cli.run("--provider", "scripted", "--model", "fails.json", "-p", "go")
+    assert [line.split()[1] for line in done.stderr.splitlines()] == ["warning:", "wrong"]
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"responses": [{"contents": "x"}]}'])

@@ -10,8 +10,10 @@ from typing import Any, cast
 
 import pytest
 
+from cantle_ai.messages import UserMessage
 from cantle_ai.testing.server.received import Received
 from cantle_ai.testing.server.server import StrictServer
+from cantle_session.session import Session
 from tests.support.cli import Cli
 
 OPTIONS = ("--provider", "loop", "--model", "m")
@@ -29,7 +31,7 @@ def last_user_blocks(received: Received) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def asked(cli: Cli, *arguments: str, stdin: str = "") -> str:
+def asked(cli: Cli, *arguments: str, stdin: str | bytes = "") -> str:
     """What the model is asked by a run with these arguments."""
     with StrictServer(["ok"]) as server:
         cli.configure(server.base_url)
@@ -63,6 +65,15 @@ def test_files_are_put_before_the_prompt(cli: Cli) -> None:
     assert (
         asked(cli, "-p", "@notes.md", "sum up") == f'<file name="{cli.cwd}/notes.md">\ncafé\n</file>\nsum up'
     )
+
+
+def test_a_lone_at_sign_is_a_word(cli: Cli) -> None:
+    assert asked(cli, "-p", "@") == "@"
+
+
+def test_piped_text_may_be_of_any_encoding(cli: Cli) -> None:
+    assert asked(cli, "-p", stdin="caf\xe9".encode("latin-1")) == "café"
+    assert asked(cli, "-p", stdin="café".encode("utf-16")) == "café"
 
 
 def test_an_image_file_is_shown_to_a_model_that_has_eyes(cli: Cli) -> None:
@@ -119,6 +130,35 @@ def test_k04_an_error_fails(cli: Cli, mode: str) -> None:
     assert done.returncode == 1
     assert "Incorrect API key" in done.stderr
     assert "sk-loop" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        ([], 'cantle -c "go on"'),
+        (["--session-dir", "my sessions"], "cantle --session-dir 'my sessions' -c \"go on\""),
+        (["--session", "kept.jsonl"], 'cantle --session kept.jsonl "go on"'),
+        (["--no-session"], ""),
+    ],
+)
+@pytest.mark.parametrize("failure", [{"error": {"status": 503, "message": "busy"}}, {"stopReason": "length"}])
+def test_the_advice_after_a_failure_names_the_command_that_goes_on(
+    cli: Cli, failure: dict[str, Any], arguments: list[str], command: str
+) -> None:
+    (cli.config / "settings.json").write_text('{"retry": {"enabled": false}}')
+    with Session.create(cli.cwd, cli.cwd) as session:
+        session.append_message(UserMessage("Hello"))
+        assert session.file is not None
+        session.file.rename(cli.cwd / "kept.jsonl")
+    with StrictServer([{"content": "half", **failure} if "error" not in failure else failure]) as server:
+        cli.configure(server.base_url)
+        done = cli.run(*OPTIONS, *arguments, "-p", "go")
+    assert done.returncode == 1
+    if command:
+        assert f"`{command}` continues." in done.stderr
+    else:
+        assert "continues" not in done.stderr
+        assert done.stderr.endswith(("Try again later.\n", "Ask for a shorter one.\n"))
 
 
 def test_a_failure_that_may_pass_is_tried_again_and_said(cli: Cli) -> None:

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-__all__ = ["READER_GONE", "Results", "notice", "open_missing_streams"]
+__all__ = ["READER_GONE", "Results", "notice", "open_missing_streams", "warn"]
 
 READER_GONE = 141
 """Exit code when nobody reads stdout any more: what a shell says of a program that SIGPIPE ended. Nothing is printed."""
@@ -34,14 +34,34 @@ class Results:
         except BrokenPipeError:
             self.code = READER_GONE
         except OSError as error:
-            notice(f"the output could not be written: {error.strerror}.")
+            from cantle.errors import reason_of
+
+            notice(f"the output could not be written: {reason_of(error)}.")
             self.code = 1
         if self.code:
             _discard(sys.stdout.fileno())
 
 
 def notice(text: str) -> None:
-    """Tell the user something, as one line on stderr. A stderr that cannot be written to costs nothing but that."""
+    """Tell the user something, as one line on stderr. A stderr that cannot be written to costs nothing but that.
+
+    What follows the program's name begins with a small letter, unless it begins with a name.
+    """
+    _complain(_inside_a_line(text))
+
+
+def warn(text: str) -> None:
+    """Tell the user of something that did not stop the work, like :func:`notice`."""
+    _complain(f"warning: {_inside_a_line(text)}")
+
+
+def _inside_a_line(sentence: str) -> str:
+    first, space, rest = sentence.partition(" ")
+    word = first.isalpha() and first == first.capitalize()
+    return f"{first.lower()} {rest}" if word and space else sentence
+
+
+def _complain(text: str) -> None:
     try:
         sys.stderr.write(_fitting(f"cantle: {text.translate(_COMMANDS)}\n", sys.stderr.encoding))
         sys.stderr.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cantle.errors import UserError
+from cantle.errors import UserError, reason_of
 from cantle.tools.paths import existing_path
 from cantle.tools.read.images import identify_image, image_result
 from cantle.tools.regular_files import open_regular
@@ -13,10 +13,12 @@ from cantle.tools.truncation import size_text
 from cantle_agent.tool import ToolError
 from cantle_ai.content import ImageContent
 
-__all__ = ["read_attachment"]
+__all__ = ["read_attachment", "text_of"]
 
-LIMIT = 10_000_000
-"""Bytes. A larger file fills any model's window; an agent can read it piece by piece instead."""
+LIMIT = 1 << 20
+"""Bytes of text. More fills the window of nearly every model; an agent can read a file piece by piece instead."""
+
+_LET_IT_READ = "Name it without the @, and the agent reads what it needs."
 
 
 def read_attachment(name: str, cwd: Path) -> tuple[Path, str | ImageContent]:
@@ -26,25 +28,36 @@ def read_attachment(name: str, cwd: Path) -> tuple[Path, str | ImageContent]:
     """
     try:
         path = existing_path(cwd, name)
-        with open_regular(path, name) as (descriptor, found):
-            if found.st_size > LIMIT:
-                raise ToolError(
-                    f"{name} has {size_text(found.st_size)}, too much for a prompt. Name it without the @."
-                )
-            with open(descriptor, "rb", closefd=False) as file:
-                data = file.read()
-        image = identify_image(data[:HEAD])
-        if image is not None:
-            result = image_result(image, name, len(data), lambda: data)
-            return path, next(block for block in result.content if isinstance(block, ImageContent))
+    except ToolError as error:
+        raise UserError(str(error), "A prompt that begins with @ comes after --.") from None
+    said = f"@{name}"
+    try:
+        with open_regular(path, said) as (descriptor, found), open(descriptor, "rb", closefd=False) as file:
+            head = file.read(HEAD)
+            image = identify_image(head)
+            if image is not None:
+                result = image_result(image, said, found.st_size, lambda: head + file.read())
+                return path, next(block for block in result.content if isinstance(block, ImageContent))
+            data = head + file.read(LIMIT + 1 - len(head))
     except ToolError as error:
         raise UserError(str(error)) from None
     except OSError as error:
-        raise UserError(f"{name} cannot be read: {error.strerror}.") from None
+        raise UserError(f"{said} cannot be read: {reason_of(error)}.", "Check the file.") from None
+    if len(data) > LIMIT:
+        size = size_text(max(found.st_size, len(data)))
+        raise UserError(
+            f"{said} has {size}; a prompt takes at most {size_text(LIMIT)} of a file.", _LET_IT_READ
+        )
+    text = text_of(data)
+    if text is None:
+        raise UserError(f"{said} is binary data, which a prompt cannot hold.", _LET_IT_READ)
+    return path, text
+
+
+def text_of(data: bytes) -> str | None:
+    """The text in `data`, whatever its encoding, wrong bytes as U+FFFD; None when it is binary."""
     try:
         text = decode_file(data).text
     except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise UserError(f"{name} is binary data, which a prompt cannot hold.", "Name it without the @.")
-    return path, shown(text)
+        return None
+    return None if "\0" in text else shown(text)

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cantle.errors import UserError
-from cantle.modes.print_mode import Prompt
+from cantle.errors import UserError, reason_of
 from cantle.paths import is_file
 from cantle_ai.content import TextContent, UserContent
 
@@ -15,21 +14,27 @@ __all__ = ["collect_prompts", "piped_stdin", "text_or_file"]
 
 
 def piped_stdin() -> str | None:
-    """All of stdin when it is not a terminal; None when it is one, is closed, or holds nothing but white space."""
+    """All of stdin when it is not a terminal; None when it is one, is closed, or holds nothing but white space.
+
+    Raises UserError when it is no text.
+    """
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         return None
     try:
-        text = sys.stdin.buffer.read().decode("utf-8", "replace")
+        data = sys.stdin.buffer.read()
     except OSError:
         return None
+    text = _decoded(data)
     return text if text.strip() else None
 
 
 def collect_prompts(
     prompts: Sequence[str], files: Sequence[str], stdin: str | None, cwd: Path
-) -> list[Prompt]:
-    """The prompts to run; those of nothing but white space are none. Stdin and files come before the first one's
-    own text, and make one without any.
+) -> list[str | Sequence[UserContent]]:
+    """The prompts to run, as text, or as blocks where images came with it.
+
+    Those of nothing but white space are none. Stdin and files come before the first one's own text, and make one
+    without any.
 
     Raises UserError for a file that cannot be read or sent.
     """
@@ -40,11 +45,9 @@ def collect_prompts(
     for name in files:
         _attach(name, cwd, texts, images)
     text = "\n".join([*texts, *first])
-    rest = [Prompt(text) for text in said[1:]]
     if images:
-        blocks = [TextContent(text)] if text else []
-        return [Prompt([*blocks, *images]), *rest]
-    return [Prompt(text), *rest] if text else rest
+        return [[TextContent(text), *images], *said[1:]]
+    return [text, *said[1:]] if text else [*said[1:]]
 
 
 def text_or_file(value: str) -> str:
@@ -57,7 +60,26 @@ def text_or_file(value: str) -> str:
     try:
         return Path(value).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UserError(f"{value} cannot be read: {error.strerror}.") from None
+        raise UserError(
+            f"The file {value} cannot be read: {reason_of(error)}.", "Check its permissions."
+        ) from None
+
+
+def _decoded(data: bytes) -> str:
+    if b"\0" not in data:
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            pass
+    from cantle.cli.attachments import text_of
+
+    text = text_of(data)
+    if text is None:
+        raise UserError(
+            "What is piped in is binary data, which a prompt cannot hold.",
+            "Save it as a file, and name that in the prompt.",
+        )
+    return text
 
 
 def _attach(name: str, cwd: Path, texts: list[str], images: list[UserContent]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cantle.console import Results, notice
+from cantle.console import Results, warn
 from cantle.errors import UserError
 from cantle.paths import ConfigPaths, config_directory
 from cantle.sdk import configured_models
@@ -20,7 +20,7 @@ def list_models(options: argparse.Namespace) -> int:
     warnings: list[str] = []
     models = configured_models(ConfigPaths(config_directory()), warnings)
     for warning in warnings:
-        notice(f"warning: {warning}")
+        warn(warning)
     listed = [model for model in models.list(options.provider) if models.configured(model.provider)]
     if not listed:
         raise UserError(

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cantle.cli.inputs import collect_prompts, piped_stdin, text_or_file
-from cantle.console import notice
+from cantle.console import notice, warn
 from cantle.errors import UserError
 from cantle.paths import working_directory
 
 if TYPE_CHECKING:
-    from cantle.modes.print_mode import Prompt
+    from cantle_ai.content import UserContent
 
 __all__ = ["run"]
 
@@ -47,7 +47,9 @@ def run(options: argparse.Namespace) -> int:
     return asyncio.run(_run(options, prompts, take_stdout()))
 
 
-async def _run(options: argparse.Namespace, prompts: Sequence[Prompt], descriptor: int) -> int:
+async def _run(
+    options: argparse.Namespace, prompts: Sequence[str | Sequence[UserContent]], descriptor: int
+) -> int:
     from cantle.modes.output import Output
     from cantle.modes.print_mode import run_prompts
     from cantle.modes.signals import Signals
@@ -58,14 +60,21 @@ async def _run(options: argparse.Namespace, prompts: Sequence[Prompt], descripto
         gc.freeze()
         gc.enable()
     for warning in session.warnings:
-        notice(f"warning: {warning}")
+        warn(warning)
     output, code = Output(descriptor), 0
     with Signals(session.request_abort, output.abandon) as signals:
         try:
             async with session:
                 if options.name:
                     session.set_name(options.name)
-                code = await run_prompts(session, prompts, output, signals, json_mode=options.mode == "json")
+                code = await run_prompts(
+                    session,
+                    prompts,
+                    output,
+                    signals,
+                    json_mode=options.mode == "json",
+                    go_on=_go_on(options),
+                )
         except asyncio.CancelledError:
             if signals.received is None:
                 raise
@@ -109,6 +118,19 @@ def _scripted(file: str) -> dict[str, Any]:
     models = Models()
     script.register(models)
     return {"models": models, "model": script.model}
+
+
+def _go_on(options: argparse.Namespace) -> str | None:
+    """The command that goes on with the session of this one; None when it is not kept."""
+    if options.no_session:
+        return None
+    if not (options.session or options.session_dir):
+        return 'cantle -c "go on"'
+    from shlex import join
+
+    where = ["--session-dir", options.session_dir] if options.session_dir else []
+    which = ["--session", options.session] if options.session else ["-c"]
+    return f'{join(["cantle", *where, *which])} "go on"'
 
 
 def _names(listed: str | None) -> list[str] | None:

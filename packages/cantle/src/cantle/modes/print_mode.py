@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from msgspec import Struct
-
 from cantle.console import READER_GONE, notice
+from cantle.errors import reason_of
 from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import AutoRetryStart, SessionEvent
 from cantle.modes.failures import describe_failure
@@ -14,21 +13,22 @@ from cantle.modes.output import Output
 from cantle.modes.signals import Signals
 from cantle_agent.events import MessageUpdate
 from cantle_ai.content import UserContent
-from cantle_ai.messages import AssistantMessage
 
-__all__ = ["Prompt", "run_prompts"]
-
-
-class Prompt(Struct, frozen=True):
-    """One prompt as the command line gave it: text, or blocks where files came with it."""
-
-    content: str | Sequence[UserContent]
+__all__ = ["run_prompts"]
 
 
 async def run_prompts(
-    session: AgentSession, prompts: Sequence[Prompt], output: Output, signals: Signals, *, json_mode: bool
+    session: AgentSession,
+    prompts: Sequence[str | Sequence[UserContent]],
+    output: Output,
+    signals: Signals,
+    *,
+    json_mode: bool,
+    go_on: str | None = None,
 ) -> int:
     """Run `prompts` one after another and write to `output`, until a signal comes. Returns the exit code.
+
+    `go_on` is the command that goes on with the session, for the advice after a failure.
 
     0 when the last answer is whole; 1 when one failed, was cut at the output limit or could not be written,
     with the reason on stderr; :data:`cantle.console.READER_GONE` when nobody reads stdout any more.
@@ -42,38 +42,34 @@ async def run_prompts(
 
             output.write(encode_record(session.session.header.to_json()))
         for prompt in prompts:
-            await session.prompt(prompt.content)
+            await session.prompt(prompt)
             if signals.received is not None or output.closed:
                 break
-            code = _outcome(session)
+            code = _outcome(session, go_on)
             if code:
                 break
         if not json_mode and not signals.received:
             _write_answer(session, output)
         await output.drain()
     except OSError as error:
-        notice(f"the output could not be written: {error.strerror or error}.")
+        notice(f"the output could not be written: {reason_of(error)}.")
         code = 1
     finally:
         unsubscribe()
     return READER_GONE if output.closed and not code else code
 
 
-def _outcome(session: AgentSession) -> int:
+def _outcome(session: AgentSession, go_on: str | None) -> int:
     """Whether the last answer is what was asked for; says on stderr why it is not."""
-    last = _last_answer(session)
+    last = session.last_answer
     if last is None or last.stop_reason in ("stop", "toolUse", "deferred"):
         return 0
-    notice(describe_failure(last))
+    notice(describe_failure(last, go_on))
     return 1
 
 
-def _last_answer(session: AgentSession) -> AssistantMessage | None:
-    return next((m for m in reversed(session.messages) if isinstance(m, AssistantMessage)), None)
-
-
 def _write_answer(session: AgentSession, output: Output) -> None:
-    last = _last_answer(session)
+    last = session.last_answer
     if last is not None and last.stop_reason not in ("error", "aborted") and last.text:
         text = last.text if last.text.endswith("\n") else last.text + "\n"
         output.write(text.encode("utf-8", "replace"))
