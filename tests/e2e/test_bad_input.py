@@ -180,7 +180,8 @@ WRONG_CALLS: list[tuple[list[str], str]] = [
     (["--mode", "xml", "go"], "xml"),
     (["--thinking", "huge", "go"], "huge"),
     (["--model"], "--model"),
-    (["--provider", "loop", "go"], "--model"),
+    (["--provider", "scripted", "go"], "--model"),
+    (["--list-models", "--api-key", "sk-x"], "--provider"),
     (["-c", "--session", "x", "go"], "--continue"),
     (["-c", "--no-session", "go"], "--no-session"),
     (["-a", "-na", "go"], "--approve"),
@@ -192,6 +193,17 @@ WRONG_CALLS: list[tuple[list[str], str]] = [
 @pytest.mark.parametrize(("arguments", "says"), WRONG_CALLS)
 def test_a_wrong_call_says_what_is_wrong(configured: Cli, arguments: list[str], says: str) -> None:
     refused(configured, *arguments, says=says, code=2)
+
+
+def test_a_command_of_another_distribution_that_does_not_load(cli: Cli) -> None:
+    installed = cli.cwd / "tricks-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: tricks\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[cantle.commands]\njuggle = tricks:juggle\n")
+    refused(cli, "juggle", says="the command juggle of tricks does not load: ModuleNotFoundError: No module")
+    (cli.cwd / "tricks.py").write_text("raise ValueError('two\\nlines')")
+    cli.variables["PYTHONDONTWRITEBYTECODE"] = "1"
+    refused(cli, "juggle", says="the command juggle of tricks does not load: ValueError: two lines. Update")
 
 
 BAD_TOOLS: list[tuple[list[str], str]] = [

@@ -24,6 +24,26 @@ def request(cli: Cli, *arguments: str, **model: Any) -> dict[str, Any]:
     return {**cast("dict[str, Any]", received.json), "headers": received.call.headers}
 
 
+def test_a_provider_alone_means_its_first_model(cli: Cli) -> None:
+    body = request(cli, "--provider", "loop")
+    assert body["model"] == "m"
+
+
+def test_the_models_of_one_provider_are_listed_with_a_key_for_it(cli: Cli) -> None:
+    def providers(*arguments: str) -> set[str]:
+        done = cli.run("--list-models", *arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+        return {line.split()[0] for line in done.stdout.splitlines()[1:]}
+
+    cli.configure("http://127.0.0.1:9/v1")
+    assert providers() == {"loop"}
+    assert providers("--provider", "loop") == {"loop"}
+    assert providers("--provider", "openai", "--api-key", "sk-x") == {"openai"}
+    without = cli.run("--list-models", "--provider", "openai")
+    assert (without.returncode, "no key for the provider openai" in without.stderr) == (1, True)
+    assert 'no provider "nope"' in cli.run("--list-models", "--provider", "nope").stderr
+
+
 def system_of(body: dict[str, Any]) -> str:
     return cast("str", body["messages"][0]["content"])
 

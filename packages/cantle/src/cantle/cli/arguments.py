@@ -13,6 +13,10 @@ from cantle.version import VERSION
 __all__ = ["Parser", "build_parser", "parse_arguments"]
 
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+"""Those of :mod:`cantle_ai.model`, which help can do without."""
+
+SCRIPTED = "scripted"
+"""The provider whose `--model` is a file of answers."""
 
 _COLUMNS = 80
 """Where stdout is no terminal."""
@@ -99,7 +103,11 @@ def _mode_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _model_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--provider", metavar="NAME", help="provider of the model; `scripted` plays a file")
+    group.add_argument(
+        "--provider",
+        metavar="NAME",
+        help="provider of the model, alone its first one; `scripted` plays a file",
+    )
     group.add_argument(
         "--model", metavar="PATTERN", help="model: id, provider/id or part of a name; `:level` may follow"
     )
@@ -199,8 +207,12 @@ def _check(parsed: argparse.Namespace, parser: Parser) -> None:
         ("--approve and --no-approve exclude each other", parsed.approve and parsed.no_approve),
         ("--tools and --no-tools exclude each other", parsed.tools is not None and parsed.no_tools),
         (
-            "--provider needs --model as well",
-            parsed.provider and not parsed.model and parsed.list_models is None,
+            "--provider scripted needs --model, a file of answers",
+            parsed.provider == SCRIPTED and not parsed.model and parsed.list_models is None,
+        ),
+        (
+            "--api-key with --list-models needs --provider as well",
+            parsed.list_models is not None and parsed.api_key and not parsed.provider,
         ),
     )
     for message, wrong in pairs:

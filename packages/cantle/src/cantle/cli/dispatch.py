@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from cantle.errors import UserError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["dispatch"]
 
@@ -17,7 +22,6 @@ _WORD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 def dispatch(arguments: Sequence[str]) -> int:
     """Run what the command line asks for and return the exit code."""
     from cantle.console import notice
-    from cantle.errors import UserError
 
     try:
         command = _command(arguments[0]) if arguments else None
@@ -46,6 +50,19 @@ def _command(word: str) -> Callable[[list[str]], int] | None:
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=ENTRY_POINTS, name=word):
-        command: Callable[[list[str]], int] = entry_point.load()
-        return command
+        return _loaded(entry_point)
     return None
+
+
+def _loaded(entry_point: EntryPoint) -> Callable[[list[str]], int]:
+    """The function that an entry point names. Raises UserError when it cannot be had."""
+    try:
+        command: Callable[[list[str]], int] = entry_point.load()
+    except Exception as error:  # noqa: BLE001 - foreign code, whose import may raise anything
+        owner = entry_point.dist.name if entry_point.dist is not None else entry_point.value
+        raise UserError(
+            f"The command {entry_point.name} of {owner} does not load: "
+            f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}.",
+            "Update that distribution, or uninstall it.",
+        ) from None
+    return command

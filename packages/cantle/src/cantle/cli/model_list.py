@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from cantle.console import Results, warn
 from cantle.errors import UserError
+from cantle.hub.model_selection import choose_model, require_key
 from cantle.paths import ConfigPaths, config_directory
 from cantle.sdk import configured_models
+from cantle.settings import Settings
 from cantle_ai.model import Model
+from cantle_ai.models import Models
 
 __all__ = ["list_models"]
 
@@ -21,17 +25,28 @@ def list_models(options: argparse.Namespace) -> int:
     models = configured_models(ConfigPaths(config_directory()), warnings)
     for warning in warnings:
         warn(warning)
-    listed = [model for model in models.list(options.provider) if models.configured(model.provider)]
-    if not listed:
-        raise UserError(
-            "No provider has a key.", "Set OPENAI_API_KEY, or describe a provider in models.json."
-        )
+    listed = _usable(models, options)
     wanted = [model for model in listed if _fits(model, options.list_models)]
     if not wanted:
         raise UserError(f'No model fits "{options.list_models}".', "`cantle --list-models` lists all.")
     results = Results()
     results.say(_table([_HEAD, *(_row(model) for model in wanted)]))
     return results.code
+
+
+def _usable(models: Models, options: argparse.Namespace) -> Sequence[Model]:
+    """The models of providers with a key; with `--provider` those of that one, which `--api-key` gives a key."""
+    if options.provider:
+        first = choose_model(models, Settings(), provider=options.provider).model
+        if not options.api_key:
+            require_key(models, first)
+        return models.list(options.provider)
+    listed = [model for model in models.list() if models.configured(model.provider)]
+    if not listed:
+        raise UserError(
+            "No provider has a key.", "Set OPENAI_API_KEY, or describe a provider in models.json."
+        )
+    return listed
 
 
 def _fits(model: Model, search: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from cantle.cli.arguments import SCRIPTED
 from cantle.cli.inputs import collect_prompts, piped_stdin, text_or_file
 from cantle.console import notice, warn
 from cantle.errors import UserError
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from cantle_ai.content import UserContent
 
 __all__ = ["run"]
-
-SCRIPTED: Final = "scripted"
-"""The provider whose `--model` is a file of answers."""
 
 NO_PROMPT: Final = (
     'there is nothing to do. Give a prompt: cantle "explain this project"; or pipe one in. '
