@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from cantle.errors import ConfigurationFileError, UserError
 from cantle.json_file import read_json_file, update_json_file
@@ -26,9 +26,11 @@ from cantle_ai.codec import Json, JsonObject
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS
 
-__all__ = ["ProjectTrust", "QueueMode", "Settings", "load_settings", "read_session_dir", "save_settings"]
+if TYPE_CHECKING:
+    from cantle_agent.queues import QueueMode
 
-QueueMode: TypeAlias = Literal["all", "one-at-a-time"]
+__all__ = ["ProjectTrust", "Settings", "load_settings", "read_session_dir", "save_settings"]
+
 ProjectTrust: TypeAlias = Literal["ask", "always", "never"]
 
 _Check: TypeAlias = "tuple[Callable[[Json], bool], str]"

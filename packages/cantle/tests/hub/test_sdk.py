@@ -16,10 +16,10 @@ from cantle.errors import (
     UserError,
     WorkingDirectoryError,
 )
-from cantle.hub.tool_selection import DEFAULT_TOOLS
 from cantle.paths import ConfigPaths
 from cantle.sdk import create_agent_session, sessions_directory
 from cantle.settings import Settings
+from cantle.tools.builtin import DEFAULT_TOOLS
 from cantle_agent.tool import Tool, ToolContext, ToolResult
 from cantle_ai.codec import JsonObject
 from cantle_ai.context import Context

@@ -19,7 +19,7 @@ from cantle_ai.model import THINKING_LEVELS, Model, Provider
 
 __all__ = [
     "ModelChoice",
-    "ModelSource",
+    "ModelLookup",
     "checked_level",
     "choose_level",
     "choose_model",
@@ -30,7 +30,7 @@ __all__ = [
 _NAMED_AT_MOST = 8
 
 
-class ModelSource(Protocol):
+class ModelLookup(Protocol):
     """What is asked here of :class:`cantle_ai.models.Models`."""
 
     @property
@@ -48,7 +48,7 @@ class ModelChoice(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def find_model(models: ModelSource, pattern: str, *, provider: str | None = None) -> ModelChoice:
+def find_model(models: ModelLookup, pattern: str, *, provider: str | None = None) -> ModelChoice:
     """The model that `pattern` means: see :mod:`cantle_ai.model_patterns`.
 
     Raises :class:`ModelSelectionError` when nothing matches, or several providers do. An id that its provider
@@ -70,7 +70,7 @@ def find_model(models: ModelSource, pattern: str, *, provider: str | None = None
     return ModelChoice(found.model, found.thinking_level)
 
 
-def _outright(models: ModelSource, pattern: str, provider: str | None) -> Model | None:
+def _outright(models: ModelLookup, pattern: str, provider: str | None) -> Model | None:
     """The model whose provider and id are given in full. No other provider's catalog is read for it."""
     if provider is None:
         provider, _, pattern = pattern.partition("/")
@@ -80,7 +80,7 @@ def _outright(models: ModelSource, pattern: str, provider: str | None) -> Model 
 
 
 def choose_model(
-    models: ModelSource,
+    models: ModelLookup,
     settings: Settings,
     *,
     explicit: Model | str | None = None,
@@ -135,7 +135,7 @@ def checked_level(level: str) -> ThinkingLevel:
     )
 
 
-def require_key(models: ModelSource, model: Model) -> None:
+def require_key(models: ModelLookup, model: Model) -> None:
     """Raise :class:`ModelSelectionError` when nothing would authorise a request to the model's provider."""
     if models.configured(model.provider):
         return
@@ -147,7 +147,7 @@ def require_key(models: ModelSource, model: Model) -> None:
 
 
 def _stored(
-    models: ModelSource, origin: str, stored: tuple[str | None, str | None] | None, warnings: list[str]
+    models: ModelLookup, origin: str, stored: tuple[str | None, str | None] | None, warnings: list[str]
 ) -> Model | None:
     provider, model_id = stored or (None, None)
     if provider is None and model_id is None:
@@ -172,7 +172,7 @@ def _then(warnings: Sequence[str], model: Model) -> tuple[str, ...]:
     return tuple(f"{warning[0].upper()}{warning[1:]}; using {model.key}." for warning in warnings)
 
 
-def _first_of(models: ModelSource, provider: str) -> Model:
+def _first_of(models: ModelLookup, provider: str) -> Model:
     if not any(row.id == provider for row in models.providers):
         raise _unknown_provider(models, provider)
     available = models.list(provider)
@@ -183,7 +183,7 @@ def _first_of(models: ModelSource, provider: str) -> Model:
     return available[0]
 
 
-def _unknown_provider(models: ModelSource, provider: str) -> ModelSelectionError:
+def _unknown_provider(models: ModelLookup, provider: str) -> ModelSelectionError:
     names = [row.id for row in models.providers]
     shown = ", ".join(names[:_NAMED_AT_MOST]) + (", …" if len(names) > _NAMED_AT_MOST else "")
     return ModelSelectionError(

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import Final
 
 from cantle.errors import ToolSelectionError
+from cantle.tools.builtin import DEFAULT_TOOLS
 
-__all__ = ["DEFAULT_TOOLS", "select_tools"]
-
-DEFAULT_TOOLS: Final = ("read", "bash", "edit", "write")
+__all__ = ["select_tools"]
 
 
 def select_tools(

@@ -36,7 +36,7 @@ from cantle_agent.events import (
     TurnStart,
 )
 from cantle_agent.messages import AgentMessage
-from cantle_ai.codec import JsonObject, encode_json
+from cantle_ai.codec import JsonObject, decode_json, encode_json
 from cantle_ai.events import (
     AssistantMessageEvent,
     Done,
@@ -114,17 +114,11 @@ def _encode(record: dict[str, Any]) -> bytes:
 def _plain(value: Any) -> Any:
     match value:
         case msgspec.Raw():
-            return msgspec.json.decode(value) if b"\\ud" not in bytes(value) else _loads(bytes(value))
+            return msgspec.json.decode(value) if b"\\ud" not in bytes(value) else decode_json(bytes(value))
         case list():
             return [_plain(item) for item in value]
         case _:
             return value
-
-
-def _loads(data: bytes) -> Any:
-    from cantle_ai.codec import decode_json
-
-    return decode_json(data)
 
 
 def _message(message: AgentMessage) -> msgspec.Raw:
