@@ -164,7 +164,9 @@ class TestFoldersThatMayNotBeEntered:
 def test_a_relative_configuration_folder_without_a_working_directory(player: Cli) -> None:
     script = "import os, subprocess, sys; os.mkdir('x'); os.chdir('x'); os.rmdir(os.getcwd()); sys.exit(subprocess.run(sys.argv[1:]).returncode)"
     for arguments in (("--list-models",), PLAY):
-        done = spawn([sys.executable, "-c", script, *player.words(*arguments)], player, CANTLE_DIR="here")
+        python, *words = player.words(*arguments)
+        # -P: Python 3.13 itself fails to start in such a folder when it wants to import from there.
+        done = spawn([python, "-c", script, python, "-P", *words], player, CANTLE_DIR="here")
         assert_one_sentence(done, "no longer exists")
 
 

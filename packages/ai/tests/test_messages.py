@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from cantle_ai.codec import Json, JsonObject, decode_object, encode_json
 from cantle_ai.content import TextContent, ToolCall, UnknownContent, UserContent
+from cantle_ai.errors import ErrorDetails, ProviderError
 from cantle_ai.messages import (
     AssistantMessage,
     EncodableMessage,
+    StopReason,
     ToolResultMessage,
     UnknownMessage,
     UserMessage,
@@ -171,6 +173,46 @@ def test_text_is_that_of_the_text_blocks() -> None:
     assert UserMessage("c").text == "c"
     assert ToolResultMessage("1", "t", blocks).text == "a\nb"
     assert AssistantMessage([TextContent("a"), ToolCall("1", "t"), TextContent("b")], "", "", "").text == "ab"
+
+
+@pytest.mark.parametrize("stop", ["stop", "length", "toolUse", "deferred", "pending", "error", "aborted"])
+def test_an_answer_that_failed_or_was_given_up_is_none(stop: StopReason) -> None:
+    assert AssistantMessage([], "", "", "", stop_reason=stop).failed == (stop in ("error", "aborted"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (
+            {"status": 429, "code": "rate_limit", "retryAfterMs": 1500, "kind": "http"},
+            ErrorDetails(status=429, code="rate_limit", retry_after_ms=1500, kind="http"),
+        ),
+        ({"retryAfterMs": 12.7, "more": 1}, ErrorDetails(retry_after_ms=12)),
+        ({}, ErrorDetails()),
+        ({"status": True, "code": 5, "retryAfterMs": "1", "kind": []}, ErrorDetails()),
+        ({"status": "503", "retryAfterMs": float("inf")}, ErrorDetails()),
+        ({"status": None, "code": None, "retryAfterMs": None, "kind": None}, ErrorDetails()),
+        (None, None),
+        ("x", None),
+        ([1], None),
+    ],
+)
+def test_the_facts_of_a_failure_are_read_as_far_as_they_make_sense(
+    raw: Json, expected: ErrorDetails | None
+) -> None:
+    message = AssistantMessage([], "", "", "", stop_reason="error", extra={"errorDetails": raw})
+    assert message.error_details == expected
+
+
+def test_an_answer_without_facts_has_none() -> None:
+    assert AssistantMessage([], "", "", "", stop_reason="error").error_details is None
+    assert AssistantMessage([], "", "", "", extra={"x": 1}).error_details is None
+
+
+def test_what_a_provider_error_says_comes_back() -> None:
+    error = ProviderError("busy", status=503, code="x", retry_after=1.5, kind="http")
+    details = ErrorDetails.from_json(error.details())
+    assert details == ErrorDetails(status=503, code="x", retry_after_ms=1500, kind="http")
 
 
 class Counted:

@@ -282,7 +282,7 @@ class Agent:
         self._usage = total_usage([self._usage, usage_of([message])])
         if isinstance(message, AssistantMessage):
             self.partial_message = None
-            if message.stop_reason in ("error", "aborted"):
+            if message.failed:
                 self.last_error = message.error_message or message.stop_reason
 
     async def _add_notes(self) -> None:

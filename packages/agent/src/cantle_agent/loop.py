@@ -164,11 +164,10 @@ class _Run:
         while self.incoming:
             await self.add(self.incoming.popleft())
         answer = await self.answer()
-        failed = answer.stop_reason in ("error", "aborted")
         self.batch = Batch(
             answer, self.context.tools, self.config, emit=self.emit, record=self.add, signal=self.signal
         )
-        if not failed:
+        if not answer.failed:
             await self.batch.run()
         await self.emit(TurnEnd(answer, self.batch.results))
         for note in self.config.notes.take():
@@ -182,7 +181,9 @@ class _Run:
             thinking_level=self.config.thinking_level,
             signal=self.signal,
         )
-        if failed or await self.ask("should_stop_after_turn", self.config.should_stop_after_turn, turn):
+        if answer.failed or await self.ask(
+            "should_stop_after_turn", self.config.should_stop_after_turn, turn
+        ):
             return None, False
         return turn, self.batch.wants_answer or self.trouble is not None
 

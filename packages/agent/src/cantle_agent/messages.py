@@ -88,7 +88,7 @@ def unanswered(
         if isinstance(message, ToolResultMessage):
             have.add(message.tool_call_id)
         elif isinstance(message, AssistantMessage):
-            if message.stop_reason in ("error", "aborted"):
+            if message.failed:
                 return []
             missing = [call for call in message.tool_calls if call.id not in have]
             return [(known or {}).get(call.id) or _interrupted(call) for call in missing]

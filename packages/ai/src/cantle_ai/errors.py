@@ -11,18 +11,51 @@ reaches a reader as an exception. Cancellation is not an error: :class:`cantle_a
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from cantle_ai.codec import JsonObject
+from msgspec import Struct
+
+from cantle_ai.codec import Json, JsonObject
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["CantleAIError", "ConfigurationError", "ErrorKind", "ProviderError"]
+__all__ = ["CantleAIError", "ConfigurationError", "ErrorDetails", "ErrorKind", "ProviderError"]
 
 ErrorKind: TypeAlias = Literal["http", "network", "timeout", "protocol"]
 """Where a request failed: the endpoint refused it (`http`, also inside a stream), the connection broke
 (`network`), nothing came in time (`timeout`), or what came is not what the API speaks (`protocol`)."""
+
+
+class ErrorDetails(Struct, frozen=True, kw_only=True):
+    """The facts of a failure, as a message keeps them: a :class:`ProviderError`'s. None for what is not known."""
+
+    status: int | None = None
+    code: str | None = None
+    retry_after_ms: int | None = None
+    kind: str | None = None
+    """An :data:`ErrorKind`, or what another program wrote."""
+
+    @classmethod
+    def from_json(cls, raw: Json) -> ErrorDetails | None:
+        """What of `raw` can be used; None when it is no object. Never raises."""
+        if not isinstance(raw, dict):
+            return None
+        status, code, wait, kind = (raw.get(key) for key in ("status", "code", "retryAfterMs", "kind"))
+        return cls(
+            status=_whole(status),
+            code=code if isinstance(code, str) else None,
+            retry_after_ms=_whole(wait),
+            kind=kind if isinstance(kind, str) else None,
+        )
+
+    @property
+    def word(self) -> str:
+        """The code as tables have it: `ResourceExhausted` and `RESOURCE-EXHAUSTED` are `resource_exhausted`."""
+        import re
+
+        return re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", self.code or "").replace("-", "_").lower()
 
 
 class CantleAIError(Exception):
@@ -71,3 +104,9 @@ class ConfigurationError(CantleAIError):
         super().__init__(text if path is None else f"{path}: {text}")
         self.path = path
         self.text = text
+
+
+def _whole(value: Json) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if math.isfinite(value) else None

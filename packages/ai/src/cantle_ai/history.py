@@ -33,7 +33,7 @@ def replayable(messages: Iterable[Message]) -> Iterator[Message]:
             case AssistantMessage():
                 yield from _batch(open_calls, results, said)
                 open_calls, results, said = {}, [], []
-                if message.stop_reason not in ("error", "aborted", "pending"):
+                if not message.failed and message.stop_reason != "pending":
                     open_calls = {call.id: call.name for call in message.tool_calls}
                     yield message
             case ToolResultMessage():

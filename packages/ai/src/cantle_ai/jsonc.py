@@ -15,7 +15,6 @@ import re
 import msgspec
 
 from cantle_ai.codec import Json
-from cantle_ai.json_mistake import json_mistake
 
 __all__ = ["JsoncError", "parse_jsonc"]
 
@@ -48,6 +47,8 @@ def parse_jsonc(data: bytes) -> Json:
 
 def _parse_loosely(data: bytes) -> Json:
     import json
+
+    from cantle_ai.json_mistake import json_mistake
 
     text = re.sub(_COMMA, _blank, re.sub(_COMMENT, _blank, _text(data)))
     if not text.strip():

@@ -30,6 +30,7 @@ from cantle_ai.content import (
     UserContent,
     content_from_json,
 )
+from cantle_ai.errors import ErrorDetails
 from cantle_ai.usage import Usage
 
 __all__ = [
@@ -123,6 +124,16 @@ class AssistantMessage(Struct):
     def text(self) -> str:
         """The text of all its text blocks, joined."""
         return "".join(block.text for block in self.content if isinstance(block, TextContent))
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is no answer: the request failed, or was given up."""
+        return self.stop_reason in ("error", "aborted")
+
+    @property
+    def error_details(self) -> ErrorDetails | None:
+        """The facts of the failure, where the answer carries any."""
+        return None if self.extra is None else ErrorDetails.from_json(self.extra.get("errorDetails"))
 
     @property
     def tool_calls(self) -> list[ToolCall]:

@@ -31,16 +31,15 @@ def is_overflow(message: AssistantMessage, context_window: int | None) -> bool:
 
 
 def _refused(message: AssistantMessage) -> bool:
-    details = (message.extra or {}).get("errorDetails")
-    facts = details if isinstance(details, dict) else {}
-    if facts.get("code") in _CODES:
+    details = message.error_details
+    if details is not None and details.word in _CODES:
         return True
     text = message.error_message or ""
     if _NOT_LENGTH.search(text):
         return False
     if _TOO_LONG.search(text):
         return True
-    bare = facts.get("status") in (400, 413) and _NO_BODY.fullmatch(text) is not None
+    bare = details is not None and details.status in (400, 413) and _NO_BODY.fullmatch(text) is not None
     return bare and message.provider in _SILENT_PROVIDERS
 
 

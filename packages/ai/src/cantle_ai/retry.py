@@ -10,9 +10,10 @@ import re
 
 from msgspec import Struct
 
-from cantle_ai.codec import JsonObject
+from cantle_ai.errors import ErrorDetails
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.overflow import is_overflow
+from cantle_ai.quota import is_quota_exhausted
 
 __all__ = ["RetryPolicy", "delay_ms", "retryable"]
 
@@ -32,57 +33,36 @@ def retryable(message: AssistantMessage) -> bool:
 
     Exhausted quota, bad keys, requests that the provider refuses and a context that is too long are final.
     """
-    if message.stop_reason != "error" or is_overflow(message, None):
+    if message.stop_reason != "error" or is_overflow(message, None) or is_quota_exhausted(message):
         return False
     text = message.error_message or ""
-    details = _details(message)
-    code = _word(details.get("code"))
+    details = message.error_details or _NO_DETAILS
+    code = details.word
     if code in _FINAL_CODES or _FINAL_TEXT.search(text):
         return False
     if code in _LIMIT_CODES:
         return True
-    status = details.get("status")
-    if isinstance(status, int) and status >= 400:
+    status = details.status
+    if status is not None and status >= 400:
         return status in _PASSING_STATUSES or (status >= 500 and status not in _FINAL_STATUSES)
-    if code in _FAULT_CODES or details.get("kind") in ("network", "timeout"):
+    if code in _FAULT_CODES or details.kind in ("network", "timeout"):
         return True
     return _PASSING_TEXT.search(text) is not None
 
 
 def delay_ms(message: AssistantMessage, attempt: int, policy: RetryPolicy) -> int:
     """Milliseconds to wait before retry number `attempt`, from 1: what the server asked for, else the backoff."""
-    asked = _details(message).get("retryAfterMs")
+    details = message.error_details or _NO_DETAILS
     backoff = policy.base_delay_ms * 2 ** min(max(attempt - 1, 0), 32)
-    known = isinstance(asked, int | float) and not isinstance(asked, bool) and 0 < asked < float("inf")
-    delay = int(asked) if known and isinstance(asked, int | float) else backoff
+    asked = details.retry_after_ms or 0
+    delay = asked if asked > 0 else backoff
     return min(delay, policy.max_delay_ms) if policy.max_delay_ms > 0 else delay
 
 
-def _details(message: AssistantMessage) -> JsonObject:
-    details = (message.extra or {}).get("errorDetails")
-    return details if isinstance(details, dict) else {}
-
-
-def _word(code: object) -> str:
-    """A code as the tables have it: `ResourceExhausted` and `RESOURCE_EXHAUSTED` are `resource_exhausted`."""
-    if not isinstance(code, str):
-        return ""
-    return _CAMEL.sub("_", code).replace("-", "_").lower()
-
-
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NO_DETAILS = ErrorDetails()
 
 _FINAL_CODES = frozenset(
     {
-        "insufficient_quota",
-        "quota_exceeded",
-        "billing_hard_limit_reached",
-        "billing_not_active",
-        "insufficient_balance",
-        "insufficient_funds",
-        "insufficient_credits",
-        "credit_balance_too_low",
-        "usage_limit_reached",
         "account_deactivated",
         "invalid_api_key",
         "model_not_found",
@@ -90,7 +70,7 @@ _FINAL_CODES = frozenset(
         "content_policy_violation",
     }
 )
-"""Whatever the status: OpenAI reports an exhausted quota as 429."""
+"""Whatever the status."""
 _LIMIT_CODES = frozenset(
     {
         "rate_limit_exceeded",
@@ -134,15 +114,6 @@ def _any_of(*patterns: str) -> re.Pattern[str]:
 
 
 _FINAL_TEXT = _any_of(
-    r"insufficient[_ ]quota",
-    r"exceeded your current quota",
-    r"quota exceeded",
-    r"(?:check|update) your (?:plan and )?billing",
-    r"billing (?:hard )?limit",
-    r"credit balance is too low",
-    r"(?:insufficient|not enough|out of) (?:balance|credits?|funds)",
-    r"payment required",
-    r"(?:monthly|weekly|usage|spend(?:ing)?) limit (?:has been )?(?:reached|exceeded)",
     r"(?:incorrect|invalid|missing) api[ _]key",
 )
 

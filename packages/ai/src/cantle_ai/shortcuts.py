@@ -43,7 +43,7 @@ def ask(
     else:
         raise CantleAIError("An event loop is running here. Write: message = await cantle_ai.complete(…)")
     message = asyncio.run(complete(model, prompt, options, models=models))
-    if message.stop_reason in ("error", "aborted"):
+    if message.failed:
         raise ProviderError(message.error_message or f"The request ended with {message.stop_reason}")
     return message.text
 

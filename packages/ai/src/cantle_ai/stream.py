@@ -363,7 +363,7 @@ class _Answer:
 
 def _end_of(message: AssistantMessage) -> Done | Error:
     reason = message.stop_reason
-    return Error(reason, message) if reason in ("error", "aborted") else Done(reason, message)
+    return Error(reason, message) if message.failed else Done(reason, message)
 
 
 def _nothing() -> None:

@@ -17,7 +17,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cantle_ai.errors import ConfigurationError
-from cantle_ai.json_mistake import json_mistake
 from cantle_ai.messages import now_ms
 from cantle_ai.model import Model
 from cantle_ai.testing.response import Chunk, Response, check_chunk, response_of
@@ -119,6 +118,8 @@ def _sentence(error: msgspec.ValidationError) -> str:
 def _place(data: bytes, text: str) -> str:
     """The line and column of a JSON fault, which msgspec names by its byte, if at all."""
     import json
+
+    from cantle_ai.json_mistake import json_mistake
 
     try:
         json.loads(data.decode("utf-8"))

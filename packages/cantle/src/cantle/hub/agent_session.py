@@ -379,7 +379,7 @@ class AgentSession:
             raise self._unwritten
         if isinstance(message, AssistantMessage):
             self._last = message
-            if message.stop_reason not in ("error", "aborted") and (attempts := self._retry.end()):
+            if not message.failed and (attempts := self._retry.end()):
                 await self._events.emit(AutoRetryEnd(True, attempts))
 
     async def _on_run_end(self, event: AgentEnd) -> None:

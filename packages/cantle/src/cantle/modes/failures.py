@@ -7,11 +7,12 @@ from cantle_ai.messages import AssistantMessage
 __all__ = ["describe_failure"]
 
 _LATER = "try again later"
+_TOO_LONG = "the conversation is longer than the model's context window: begin a new session, or use a model with a larger window"
+_SPENT = "waiting does not help: check the account's credit and limits at the provider"
 
 _BY_STATUS = {
     400: "the provider refused the request as it is; another model may take it",
     401: "check the key",
-    402: "check the account's credit",
     403: "check what the key may do",
     404: "check the model's id and the provider's base URL",
     429: _LATER,
@@ -40,14 +41,20 @@ def describe_failure(message: AssistantMessage, go_on: str | None) -> str:
 
 def _next_step(message: AssistantMessage) -> tuple[str, bool]:
     """What to do, and whether the failure may be over by then."""
-    details = (message.extra or {}).get("errorDetails")
-    if not isinstance(details, dict):
+    from cantle_ai.overflow import is_overflow
+    from cantle_ai.quota import is_quota_exhausted
+
+    if is_overflow(message, None):
+        return _TOO_LONG, False
+    if is_quota_exhausted(message):
+        return _SPENT, False
+    details = message.error_details
+    if details is None:
         return "", False
-    status, kind = details.get("status"), details.get("kind")
-    if isinstance(status, int):
-        passing = status == 429 or status >= 500
-        return _BY_STATUS.get(status, _LATER if passing else ""), passing
-    step = _BY_KIND.get(kind, "") if isinstance(kind, str) else ""
+    if details.status is not None:
+        passing = details.status == 429 or details.status >= 500
+        return _BY_STATUS.get(details.status, _LATER if passing else ""), passing
+    step = _BY_KIND.get(details.kind or "", "")
     return step, bool(step)
 
 

@@ -70,7 +70,7 @@ def _outcome(session: AgentSession, go_on: str | None) -> int:
 
 def _write_answer(session: AgentSession, output: Output) -> None:
     last = session.last_answer
-    if last is not None and last.stop_reason not in ("error", "aborted") and last.text:
+    if last is not None and not last.failed and last.text:
         text = last.text if last.text.endswith("\n") else last.text + "\n"
         output.write(text.encode("utf-8", "replace"))
 
