@@ -330,17 +330,6 @@ async def test_headers_and_quirks_of_the_model_go_over_those_of_the_provider() -
     assert api.models[0].compat == {"a": 1, "b": 2}
 
 
-@pytest.mark.parity("models.sampling-by-level")
-async def test_sampling_of_the_level_goes_under_that_of_the_request() -> None:
-    models, api = setup(environ={"P_KEY": "k"})
-    levels = {"high": {"top_k": 1, "top_p": 1}, "off": {"top_k": 9}}
-    model = msgspec.structs.replace(MODEL, sampling_by_level=levels)
-    await models.complete(model, HELLO, StreamOptions(thinking="xhigh", sampling={"top_p": 2}))
-    await models.complete(model, HELLO)
-    await models.complete(model, HELLO, StreamOptions(thinking="low"))
-    assert [options.sampling for options in api.options] == [{"top_k": 1, "top_p": 2}, {"top_k": 9}, {}]
-
-
 async def test_a_reader_that_leaves_closes_the_source() -> None:
     models, api = setup(environ={"P_KEY": "k"})
     stream = models.stream(MODEL, HELLO)

@@ -22,7 +22,7 @@ from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.events import AssistantMessageEvent
-from cantle_ai.messages import AssistantMessage, ThinkingLevel
+from cantle_ai.messages import AssistantMessage
 from cantle_ai.model import THINKING_LEVELS, Model, Provider, StreamOptions
 from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
 from cantle_ai.stream import AssistantMessageStream, StreamFunction
@@ -146,7 +146,7 @@ class Models:
         def source(
             builder: AnswerBuilder, signal: AbortSignal
         ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
-            return self._events(model, context, _with_sampling(model, options, level), builder, signal)
+            return self._events(model, context, options, builder, signal)
 
         return AssistantMessageStream(source, builder, signal=options.signal)
 
@@ -328,14 +328,6 @@ def _changed_provider(provider: Provider, entry: ProviderEntry) -> Provider:
         headers={**provider.headers, **(entry.headers or {})},
         compat={**provider.compat, **(entry.compat or {})},
     )
-
-
-def _with_sampling(model: Model, options: StreamOptions, level: ThinkingLevel | None) -> StreamOptions:
-    """Options with the model's fields for this thinking level under their own."""
-    extra = None if level is None else model.sampling_by_level.get(level)
-    if not extra:
-        return options
-    return msgspec.structs.replace(options, sampling={**extra, **options.sampling})
 
 
 def _carries_auth(provider: Provider, model: Model | None) -> bool:

@@ -496,6 +496,20 @@ def test_sampling_is_merged_in_order_and_cannot_touch_what_is_ours():
     assert sent["messages"]
 
 
+@pytest.mark.parity("models.sampling-by-level")
+@pytest.mark.parametrize(
+    ("thinking", "expected"),
+    [("xhigh", {"top_k": 1, "top_p": 2}), ("off", {"top_k": 9, "top_p": 2}), ("low", {"top_p": 2})],
+)
+def test_sampling_is_that_of_the_level_which_the_model_has(thinking, expected):
+    sent = body(
+        options=StreamOptions(thinking=thinking, sampling={"top_p": 2}),
+        reasoning=True,
+        sampling_by_level={"high": {"top_k": 1, "top_p": 1}, "off": {"top_k": 9}},
+    )
+    assert {key: value for key, value in sent.items() if key.startswith("top_")} == expected
+
+
 # --- caching and sessions
 
 

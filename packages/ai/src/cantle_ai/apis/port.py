@@ -29,6 +29,7 @@ class WireApi(Protocol):
         """The source of one answer. Nothing is sent before it is first asked for events.
 
         `api_key` is resolved already; None sends none. `headers` are the provider's and the model's, resolved;
-        those of `options` are laid over them, and all of them over the API's own.
+        those of `options` are laid over them, and all of them over the API's own. Sampling fields are merged
+        here: the model's, then those of the thinking level, then those of `options`.
         """
         ...
