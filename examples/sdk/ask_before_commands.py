@@ -27,7 +27,7 @@ async def main() -> None:
         ]
     )
     models = Models()
-    async with await create_agent_session(models=models, model=scripted.register(models)) as session:
+    async with create_agent_session(models=models, model=scripted.register(models)) as session:
         session.agent.before_tool_call.append(no_deleting)
         await session.prompt("Clean up.")
         for message in session.messages:

@@ -13,7 +13,7 @@ from cantle_ai.testing import ScriptedModel
 async def main() -> None:
     models = Models()
     model = ScriptedModel(["There is nothing here yet."]).register(models)
-    async with await create_agent_session(models=models, model=model) as session:
+    async with create_agent_session(models=models, model=model) as session:
         await session.prompt("What is in this folder?")
         print(session.messages[-1].text)
 

@@ -19,7 +19,7 @@ async def main() -> None:
         ]
     )
     models = Models()
-    async with await create_agent_session(models=models, model=scripted.register(models)) as session:
+    async with create_agent_session(models=models, model=scripted.register(models)) as session:
 
         def interrupt(event: SessionEvent) -> None:
             if isinstance(event, ToolExecutionStart):

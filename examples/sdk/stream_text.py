@@ -21,7 +21,7 @@ def show(event: SessionEvent) -> None:
 async def main() -> None:
     models = Models()
     model = ScriptedModel(["One word after the other."], chunk=5).register(models)
-    async with await create_agent_session(models=models, model=model) as session:
+    async with create_agent_session(models=models, model=model) as session:
         session.subscribe(show)
         await session.prompt("Say something.")
     print()

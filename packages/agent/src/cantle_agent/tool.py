@@ -16,7 +16,7 @@ from cantle_ai.content import TextContent, UserContent
 from cantle_ai.context import ToolDefinition
 from cantle_ai.usage import Usage
 
-__all__ = ["ExecutionMode", "Tool", "ToolContext", "ToolError", "ToolResult"]
+__all__ = ["ExecutionMode", "Tool", "ToolContext", "ToolError", "ToolResult", "not_a_tool"]
 
 ExecutionMode: TypeAlias = Literal["parallel", "sequential"]
 
@@ -99,3 +99,9 @@ class Tool(Struct, frozen=True, kw_only=True):
     def definition(self) -> ToolDefinition:
         """What a model is told of it."""
         return ToolDefinition(self.name, self.description, self.parameters)
+
+
+def not_a_tool(thing: object) -> str:
+    """What is wrong with `thing` among tools, and what to do."""
+    name = getattr(thing, "__qualname__", None) or repr(thing)
+    return f"{name} is not a tool. Make one of a function with @tool, from cantle_agent.function_tool."

@@ -4,7 +4,7 @@
     from cantle import create_agent_session
 
     async def main():
-        async with await create_agent_session() as session:
+        async with create_agent_session() as session:
             await session.prompt("What is in this folder?")
             print(session.last_answer.text)
 

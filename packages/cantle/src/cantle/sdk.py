@@ -1,6 +1,6 @@
 """The way in: put a session together from what is configured, with any part given instead.
 
-async with await create_agent_session() as session:
+async with create_agent_session() as session:
     await session.prompt("What is in this folder?")
     print(session.last_answer.text)
 """
@@ -8,7 +8,7 @@ async with await create_agent_session() as session:
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from cantle.credentials import CredentialFile
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.model_selection import choose_level, choose_model, require_key
+from cantle.hub.opening import opening
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, RetryLimits, pause
 from cantle.hub.tool_selection import select_tools
@@ -37,13 +38,15 @@ from cantle.tools.environment import ToolEnvironment
 from cantle.trust import decide_trust, needs_trust, saved_decision
 from cantle_agent.agent import Agent
 from cantle_agent.errors import SchemaError
-from cantle_agent.tool import Tool
+from cantle_agent.messages import AgentMessage
+from cantle_agent.tool import Tool, not_a_tool
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, StreamOptions
 from cantle_ai.models import Models
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import session_folder
+from cantle_session.projection import SessionContext
 from cantle_session.session import Session
 
 __all__ = ["configured_models", "create_agent_session", "sessions_directory"]
@@ -51,6 +54,7 @@ __all__ = ["configured_models", "create_agent_session", "sessions_directory"]
 _T = TypeVar("_T")
 
 
+@opening
 async def create_agent_session(
     *,
     cwd: str | Path | None = None,
@@ -72,16 +76,18 @@ async def create_agent_session(
 ) -> AgentSession:
     """A session that is ready for its first prompt. What is not given is found as the command line finds it.
 
-    `cwd` is where tools work: the session's folder, or the process's. `config_dir` replaces `CANTLE_DIR`.
-    `model` may be part of a name, with `:level` behind it; `provider` narrows it, or picks that provider's
-    first model. A single text stands for a list of one. `api_key` is used for the provider of the first model, and never stored. `session` continues
-    one (`Session.open`) or keeps it in memory (`Session.in_memory`). `tools` are names and `*` patterns of
-    built-in tools, `+name` and `-name`, or tools of your own; `exclude_tools` goes last. `project_trusted`
-    decides whether the project's `.cantle` is read; None means by what was saved and configured. `pause` waits
-    before a retry; tests give one that does not.
+    Await it, or enter it with `async with`, which closes it too. `cwd` is where tools work: the session's folder,
+    or the process's. `config_dir` replaces `CANTLE_DIR`. `model` may be part of a name, with `:level` behind it;
+    `provider` narrows it, or picks that provider's first model. `api_key` is used for the provider of the first
+    model, and never stored. `session` continues one (`Session.open`) or keeps it in memory (`Session.in_memory`).
+    `tools` are names and `*` patterns of built-in tools, `+name` and `-name`, or tools of your own;
+    `exclude_tools` goes last. A single text stands for a list of one. `project_trusted` decides whether the
+    project's `.cantle` is read; None means by what was saved and configured. `pause` waits before a retry; tests
+    give one that does not.
 
     Raises a :class:`cantle.errors.UserError` for whatever the user can mend: a missing folder, a broken
-    configuration file, an unknown model, provider or tool, no key. No file is changed before the first prompt.
+    configuration file, an unknown model, provider or tool, no key; TypeError for what is neither a tool nor the
+    name of one. No file is changed before the first prompt.
     """
     folder = _folder(cwd, session)
     paths = ConfigPaths(config_directory() if config_dir is None else Path(config_dir).absolute())
@@ -94,62 +100,50 @@ async def create_agent_session(
     runtime = models if models is not None else configured_models(paths, warnings)
     if session is None:
         session = Session.create(folder, sessions_directory(folder, paths, settings))
-    try:
-        stored = session.context()
-    except SessionFileError as error:
-        raise SessionError(f"The session cannot be read. {error}.") from error
+    stored = _context(session)
     choice = choose_model(runtime, settings, explicit=model, provider=provider, from_session=stored.model)
     warnings.extend(choice.warnings)
     if api_key is None:
         require_key(runtime, choice.model)
-    level = choose_level(
-        choice.model,
-        settings,
-        explicit=thinking_level or choice.level,
-        from_session=_known_level(stored.thinking_level),
-    )
     environment = ToolEnvironment(
         cwd=folder,
         variables=lambda: session_variables(session, agent),
         shell_path=settings.shell_path,
         command_prefix=settings.shell_command_prefix,
     )
-    if system_prompt is None:
-        system_prompt = prompt_file("SYSTEM.md", cwd=folder, config_dir=paths.root, trusted=trusted)
-    active = _tools(
-        environment, settings, None if tools is None else _listed(tools), _listed(exclude_tools), warnings
-    )
-    prompt = PromptParts(
-        cwd=folder,
-        tools=active,
-        documentation=documentation(),
+    active = _tools(environment, settings, tools, exclude_tools, warnings)
+    prompt = _prompt(
+        paths,
+        environment.cwd,
+        active,
         custom=system_prompt,
-        appended=_listed(append_system_prompt) or _appended(folder, paths, trusted),
-        context_files=load_context_files(folder, paths.root) if context_files else (),
+        appended=_listed(append_system_prompt),
+        context_files=context_files,
+        trusted=trusted,
     )
-    key_provider = choice.model.provider if api_key is not None else None
-    try:
-        agent = Agent(
-            stream=runtime.stream,
-            model=choice.model,
-            thinking_level=level,
-            system_prompt=build_system_prompt(prompt),
-            tools=active,
-            messages=stored.messages,
-            get_api_key=lambda wanted: api_key if wanted == key_provider else None,
-            steering_mode=settings.steering_mode,
-            follow_up_mode=settings.follow_up_mode,
-            options=StreamOptions(session_id=session.id, timeout=settings.http_timeout),
-        )
-    except SchemaError as error:
-        raise ToolSelectionError(f"{error}") from error
+    agent = _agent(
+        runtime,
+        choice.model,
+        choose_level(
+            choice.model,
+            settings,
+            explicit=thinking_level or choice.level,
+            from_session=_known_level(stored.thinking_level),
+        ),
+        settings,
+        system_prompt=prompt,
+        tools=active,
+        messages=stored.messages,
+        api_key=api_key,
+        session_id=session.id,
+    )
     return AgentSession(
         SessionParts(
             agent=agent,
             session=session,
             recorder=Recorder(session, stored.model, stored.thinking_level),
             models=runtime,
-            api_key_provider=key_provider,
+            api_key_provider=None if api_key is None else choice.model.provider,
             retry=_retry_limits(settings),
             warnings=warnings,
             pause=pause,
@@ -219,21 +213,88 @@ def configured_models(paths: ConfigPaths, warnings: list[str]) -> Models:
     return models
 
 
+def _context(session: Session) -> SessionContext:
+    try:
+        return session.context()
+    except SessionFileError as error:
+        raise SessionError(f"The session cannot be read. {error}.") from error
+
+
+def _prompt(
+    paths: ConfigPaths,
+    cwd: Path,
+    tools: Sequence[Tool],
+    *,
+    custom: str | None,
+    appended: Sequence[str],
+    context_files: bool,
+    trusted: bool,
+) -> str:
+    """The system prompt, with the configuration's own files where nothing is given instead."""
+    if custom is None:
+        custom = prompt_file("SYSTEM.md", cwd=cwd, config_dir=paths.root, trusted=trusted)
+    return build_system_prompt(
+        PromptParts(
+            cwd=cwd,
+            tools=tools,
+            documentation=documentation(),
+            custom=custom,
+            appended=appended or _appended(cwd, paths, trusted),
+            context_files=load_context_files(cwd, paths.root) if context_files else (),
+        )
+    )
+
+
+def _agent(
+    models: Models,
+    model: Model,
+    level: ThinkingLevel,
+    settings: Settings,
+    *,
+    system_prompt: str,
+    tools: Sequence[Tool],
+    messages: Sequence[AgentMessage],
+    api_key: str | None,
+    session_id: str,
+) -> Agent:
+    """The agent. `api_key` is for the provider of `model` alone."""
+    try:
+        return Agent(
+            stream=models.stream,
+            model=model,
+            thinking_level=level,
+            system_prompt=system_prompt,
+            tools=tools,
+            messages=messages,
+            get_api_key=lambda provider: api_key if provider == model.provider else None,
+            steering_mode=settings.steering_mode,
+            follow_up_mode=settings.follow_up_mode,
+            options=StreamOptions(session_id=session_id, timeout=settings.http_timeout),
+        )
+    except SchemaError as error:
+        raise ToolSelectionError(f"{error}") from error
+
+
 def _tools(
     environment: ToolEnvironment,
     settings: Settings,
-    chosen: Sequence[str | Tool] | None,
+    given: Sequence[str | Tool] | None,
     excluded: Sequence[str],
     warnings: list[str],
 ) -> list[Tool]:
     """The active tools. A tool of one's own stands for a built-in one of the same name."""
-    own = {tool.name: tool for tool in chosen or () if isinstance(tool, Tool)}
-    requested = [tool.name if isinstance(tool, Tool) else tool for tool in chosen or ()]
+    chosen = () if given is None else _listed(given)
+    for tool in chosen:
+        if not isinstance(tool, str | Tool):
+            raise TypeError(not_a_tool(tool))
+    own = {tool.name: tool for tool in chosen if isinstance(tool, Tool)}
     names, problems = select_tools(
         [*BUILTIN_TOOLS, *(name for name in own if name not in BUILTIN_TOOLS)],
         defaults=settings.default_tools,
-        requested=None if chosen is None else requested,
-        excluded=excluded,
+        requested=None
+        if given is None
+        else [tool if isinstance(tool, str) else tool.name for tool in chosen],
+        excluded=_listed(excluded),
     )
     warnings.extend(problems)
     return [own[name] if name in own else BUILTIN_TOOLS[name](environment) for name in names]
@@ -241,7 +302,11 @@ def _tools(
 
 def _listed(given: Sequence[_T]) -> Sequence[_T | str]:
     """A single text as a list of one: `Sequence[str]` lets it pass, and its letters are not what is meant."""
-    return [given] if isinstance(given, str) else given
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Iterable):
+        return given
+    raise TypeError(f"Give a list, with {given!r} in it.")
 
 
 def _appended(cwd: Path, paths: ConfigPaths, trusted: bool) -> Sequence[str]:

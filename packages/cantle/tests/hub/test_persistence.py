@@ -23,6 +23,7 @@ from cantle_ai.testing.scripted import ScriptedModel
 from cantle_session.entries import MessageEntry
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
+from tests.support.samples import full_run
 
 NewStage = Callable[..., Awaitable[Any]]
 
@@ -270,7 +271,7 @@ asyncio.run(main())
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL")
 async def test_a_session_goes_on_after_its_process_was_killed_at_any_event(tmp_path: Path) -> None:
-    step = 3 if os.environ.get("CANTLE_FULL") else 9
+    step = 3 if full_run() else 9
     for number in range(1, 60, step):
         home = tmp_path / str(number)
         home.mkdir()
@@ -290,7 +291,7 @@ async def test_a_session_goes_on_after_its_process_was_killed_at_any_event(tmp_p
         scripted = ScriptedModel(["Here I am."])
         models = Models(environ={})
         scripted.register(models)
-        async with await create_agent_session(
+        async with create_agent_session(
             session=Session.open(files[0]), config_dir=home / "config", models=models
         ) as session:
             await session.prompt("on")

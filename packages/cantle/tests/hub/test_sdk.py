@@ -1,5 +1,6 @@
 """`create_agent_session`: what it finds by itself, what can be given instead, and what it refuses."""
 
+import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ from cantle.errors import (
     UserError,
     WorkingDirectoryError,
 )
+from cantle.hub.opening import Opening
 from cantle.paths import ConfigPaths
 from cantle.sdk import create_agent_session, sessions_directory
 from cantle.settings import Settings
@@ -113,6 +115,47 @@ async def test_an_explicit_model_without_a_key_names_its_variable(tmp_path: Path
 async def test_unknown_tools_are_refused(stage: NewStage) -> None:
     with pytest.raises(ToolSelectionError, match='no tool "nope"'):
         await stage([], tools=["read", "nope"])
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"tools": [print]}, "print is not a tool.*@tool"),
+        ({"tools": ["read", 3]}, "3 is not a tool"),
+        ({"tools": own("own")}, "Give a list"),
+        ({"exclude_tools": 3}, "Give a list, with 3 in it"),
+    ],
+)
+async def test_what_is_no_tool_is_refused(stage: NewStage, options: dict[str, Any], text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        await stage([], **options)
+
+
+async def test_an_unknown_thinking_level_is_refused_with_the_levels(stage: NewStage) -> None:
+    with pytest.raises(
+        ModelSelectionError, match=r'no thinking level "deep"\. There are off, minimal, .*max'
+    ):
+        await stage([], thinking_level="deep")
+
+
+async def test_a_session_is_opened_by_await_by_async_with_and_by_both(tmp_path: Path) -> None:
+    def opening() -> Opening:
+        models = Models(environ={})
+        model = ScriptedModel(["hello"]).register(models)
+        return create_agent_session(cwd=tmp_path, config_dir=tmp_path / "config", models=models, model=model)
+
+    async with opening() as session:
+        await session.prompt("go")
+        assert session.last_answer is not None and session.last_answer.text == "hello"
+    with pytest.raises(RuntimeError, match="closed"):
+        await session.prompt("go")
+    async with await opening() as session:
+        await session.prompt("go")
+    task = asyncio.create_task(opening())
+    await (await task).close()
+    with pytest.raises(WorkingDirectoryError):
+        async with create_agent_session(cwd=tmp_path / "gone"):
+            pass
 
 
 async def test_a_tool_whose_schema_is_none_is_refused(stage: NewStage) -> None:
