@@ -119,6 +119,13 @@ def test_an_odd_value_anywhere_costs_neither_the_message_nor_the_value(
     assert written == expected
 
 
+@pytest.mark.parametrize("timestamp", [0, -1, 10**18, 2**53 + 1, 2**70])
+@pytest.mark.parametrize("raw", [raw for raw, _ in MESSAGES], ids=lambda raw: raw["role"])
+def test_whole_numbers_of_any_size_are_times(raw: JsonObject, timestamp: int) -> None:
+    changed: JsonObject = {**raw, "timestamp": timestamp}
+    assert encode_message(message_from_json(changed)) == encode_json(changed)
+
+
 @MANY
 @given(objects)
 def test_any_object_at_all_is_a_message(raw: JsonObject) -> None:

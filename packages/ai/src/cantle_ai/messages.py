@@ -345,7 +345,9 @@ def _blocks(content: list[Json] | None) -> list[Any]:
 
 def _timestamp(raw: JsonObject) -> int:
     timestamp = raw.get("timestamp")
-    return int(timestamp) if isinstance(timestamp, int | float) and abs(timestamp) < 1e18 else 0
+    if isinstance(timestamp, float):
+        return int(timestamp) if abs(timestamp) < 1e18 else 0
+    return int(timestamp) if isinstance(timestamp, int) else 0
 
 
 def _described(message: Struct) -> str:
