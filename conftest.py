@@ -1,6 +1,7 @@
 """What holds for every test: no key or setting of the person at the keyboard reaches one."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -16,3 +17,10 @@ for _name in list(os.environ):
 # A busy machine is no reason for a property to fail.
 settings.register_profile("cantle", deadline=None, print_blob=True)
 settings.load_profile("cantle")
+
+# A run in the background (`&`, nohup) ignores these, and so would every command that it starts. With a handler
+# that does nothing they still do nothing here, and commands start as a person starts them.
+for _name in ("SIGINT", "SIGQUIT", "SIGHUP"):
+    _number = getattr(signal, _name, None)
+    if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, lambda number, frame: None)
