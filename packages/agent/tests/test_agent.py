@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cantle_agent.agent import Agent
-from cantle_agent.config import FinishedTurn, NextTurn
+from cantle_agent.config import FinishedToolCall, FinishedTurn, NextTurn, RequestedToolCall
 from cantle_agent.errors import AgentBusyError, ContinueError, ListenerError, SchemaError
 from cantle_agent.events import AgentEvent, MessageStart
 from cantle_agent.queues import MessageQueue
@@ -181,7 +181,7 @@ async def test_queues_can_be_seen_changed_and_taken_back():
     agent.steer("a")
     agent.steer(UserMessage("b"))
     agent.follow_up("c")
-    assert [message.text for message in agent.steering.pending] == ["a", "b"]  # type: ignore[union-attr]
+    assert [message.text for message in agent.steering.pending] == ["a", "b"]
     steering, follow_ups = agent.clear_queues()
     assert (shape(steering), shape(follow_ups)) == (["user a", "user b"], ["user c"])
     assert changes == [1, 2, 0] and not agent.steering and not agent.follow_ups
@@ -365,6 +365,36 @@ def test_a_tool_that_could_never_be_called_is_refused_at_once(tools: list[Tool],
     agent, _, _ = make_agent([])
     with pytest.raises(SchemaError, match=problem):
         agent.tools = tools
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"tools": [print]}, "print is not a tool. Make one of a function with @tool"),
+        ({"tools": make_tool("a")}, r"Tools come as a list\. Give \[a\]"),
+        ({"before_tool_call": ["x"]}, "before_tool_call takes functions, not 'x'"),
+        ({"after_tool_call": 3}, "after_tool_call takes functions, not 3"),
+    ],
+)
+def test_what_is_no_tool_and_no_hook_is_refused_at_once(fields: dict[str, Any], problem: str):
+    with pytest.raises(TypeError, match=problem):
+        make_agent([], **fields)
+
+
+async def test_a_single_hook_needs_no_list():
+    asked: list[str] = []
+
+    def before(request: RequestedToolCall) -> None:
+        asked.append(f"before {request.call.name}")
+
+    def after(finished: FinishedToolCall) -> None:
+        asked.append(f"after {finished.call.name}")
+
+    agent, _, _ = make_agent(
+        [says("", call("a")), "done"], [make_tool("a")], before_tool_call=before, after_tool_call=after
+    )
+    await agent.prompt("go")
+    assert asked == ["before a", "after a"]
 
 
 async def test_the_transcript_is_not_replaced_in_a_run():

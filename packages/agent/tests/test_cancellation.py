@@ -93,7 +93,7 @@ async def test_an_abort_while_the_answer_comes_keeps_what_arrived_and_what_is_qu
     last = agent.messages[-1]
     assert (last.stop_reason, last.error_message) == ("aborted", "Operation aborted")  # type: ignore[union-attr]
     assert agent.last_error == "Operation aborted"
-    assert "a long answer in deltas".startswith(last.text) and last.text  # type: ignore[union-attr]
+    assert "a long answer in deltas".startswith(last.text) and last.text
     assert len(agent.steering) == len(agent.follow_ups) == 1
     assert told.types[-3:] == ["message_end assistant", "turn_end", "agent_end"]
 

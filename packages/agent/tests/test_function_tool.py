@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from cantle_agent.docstring import parse_docstring
+from cantle_agent.errors import SchemaError
 from cantle_agent.function_tool import tool
 from cantle_agent.schema import ToolSchema
 from cantle_agent.tool import Tool, ToolContext, ToolError, ToolResult
@@ -120,7 +121,7 @@ def test_every_kind_of_type_has_its_schema():
         n: Path = Path("here"),
         o: Point | None = None,
     ) -> None:
-        pass
+        """Do it."""
 
     properties: Any = many.parameters["properties"]
     assert properties["a"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
@@ -149,6 +150,7 @@ async def test_arguments_arrive_as_their_types():
     async def typed(
         e: Colour, f: Point, g: Options, h: list[Edit], i: Path, k: FakeModel, n: int = 7
     ) -> None:
+        """Do it."""
         seen.extend([e, f, g, h, i, type(k), n])
 
     await result_of(
@@ -168,6 +170,7 @@ async def test_arguments_arrive_as_their_types():
 async def test_null_for_a_parameter_with_a_default_takes_the_default():
     @tool
     async def optional(n: int = 7, text: str | None = "x") -> str:
+        """Do it."""
         return f"{n} {text}"
 
     assert (await result_of(optional, {"n": None, "text": None})).text == "7 None"
@@ -176,7 +179,7 @@ async def test_null_for_a_parameter_with_a_default_takes_the_default():
 async def test_what_a_model_type_refuses_is_the_calls_error():
     @tool
     async def strict(k: FakeModel) -> None:
-        pass
+        """Do it."""
 
     result = await result_of(strict, {"k": {"a": -1}})
     assert result.is_error and "a is below zero" in result.text and result.text.startswith("k: ")
@@ -185,11 +188,13 @@ async def test_what_a_model_type_refuses_is_the_calls_error():
 async def test_a_context_parameter_gets_the_running_call():
     @tool
     async def aware(text: str, ctx: ToolContext) -> str:
+        """Do it."""
         ctx.progress(ToolResult.of("half"))
         return f"{ctx.tool_name} {text} {ctx.signal.aborted}"
 
     @tool
     def aware_too(run: Annotated[ToolContext, "the call"], *, text: str) -> str:
+        """Do it."""
         return f"{run.tool_name} {text}"
 
     assert list(aware.parameters["properties"]) == ["text"]  # type: ignore[arg-type]
@@ -214,6 +219,7 @@ async def test_a_context_parameter_gets_the_running_call():
 async def test_what_a_function_returns_becomes_a_result(value: Any, text: str, details: Any):
     @tool
     async def give() -> Any:
+        """Do it."""
         return value
 
     result = await result_of(give, {})
@@ -226,12 +232,14 @@ async def test_results_and_blocks_are_passed_on():
 
         @tool
         async def give(value: Any = value) -> Any:
+            """Do it."""
             return value
 
         assert (await result_of(give, {})).content == [image]
 
     @tool
     async def both() -> list[TextContent | ImageContent]:
+        """Do it."""
         return [TextContent("look"), image]
 
     assert len((await result_of(both, {})).content) == 2
@@ -242,6 +250,7 @@ async def test_a_plain_function_runs_in_a_thread_and_its_error_is_the_calls():
 
     @tool
     def work(n: int) -> str:
+        """Do it."""
         threads.append(threading.get_ident())
         if n == 0:
             raise StopIteration("not a generator")
@@ -260,6 +269,7 @@ async def test_plain_functions_run_side_by_side():
 
     @tool
     def meet() -> str:
+        """Do it."""
         meeting.wait()
         return "met"
 
@@ -273,6 +283,7 @@ async def test_a_plain_function_that_hangs_is_left_behind_after_an_abort():
 
     @tool
     def hang() -> str:
+        """Do it."""
         begun.set()
         go.wait(30)
         return "late"
@@ -305,6 +316,8 @@ def test_the_decorator_takes_what_a_tool_has():
 
 async def test_methods_and_callables_can_be_tools():
     class Counter:
+        """Count."""
+
         def __init__(self) -> None:
             self.count = 0
 
@@ -333,7 +346,7 @@ async def test_methods_and_callables_can_be_tools():
 )
 def test_what_json_can_not_fill_is_refused_at_once(signature: str, problem: str):
     scope: dict[str, Any] = {"threading": threading}
-    exec(f"def bad({signature}): pass", scope)
+    exec(f"def bad({signature}): 'Do it.'", scope)
     with pytest.raises(TypeError, match=problem):
         tool(scope["bad"])
 
@@ -343,7 +356,7 @@ def test_pydantic_models_work_when_pydantic_is_there():
     model = pydantic.create_model("Model", a=(int, ...))
 
     def use(m):
-        pass
+        """Use it."""
 
     use.__annotations__ = {"m": model}
     assert tool(use).parameters["properties"]["m"]["properties"]["a"]["type"] == "integer"  # type: ignore[index,call-overload]
@@ -364,4 +377,42 @@ def test_pydantic_models_work_when_pydantic_is_there():
     ],
 )  # fmt: skip
 def test_docstrings_of_three_styles(docstring: str, description: str, parameters: dict[str, str]):
-    assert parse_docstring(docstring, ["a", "b"]) == (description, parameters)
+    said = parse_docstring(docstring, ["a", "b"])
+    assert (said.description, said.parameters) == (description, parameters)
+
+
+@pytest.mark.parametrize(
+    ("docstring", "problem"),
+    [
+        ("", "has no description that a model could read"),
+        ("Args:\n    a: first", "has no description that a model could read"),
+        (
+            "Do it.\n\nArgs:\n    a: first\n    c: third",
+            "describes 'c', which is no parameter. There are: a, ctx",
+        ),
+        ("Do it.\n\n:param c: third", "describes 'c', which is no parameter"),
+    ],
+)
+def test_a_docstring_that_a_model_could_not_use_is_refused(docstring: str, problem: str):
+    def bad(a: int, ctx: ToolContext) -> None:
+        pass
+
+    bad.__doc__ = docstring
+    with pytest.raises(SchemaError, match=f"bad.*{problem}"):
+        tool(bad)
+
+
+def test_a_docstring_may_tell_of_the_context():
+    @tool
+    def work(a: int, ctx: ToolContext) -> None:
+        """Do it.
+
+        Args:
+            a: First.
+                With more: of it.
+            ctx: The call.
+        """
+
+    assert work.parameters["properties"] == {
+        "a": {"description": "First. With more: of it.", "type": "integer"}
+    }

@@ -10,8 +10,8 @@ One run at a time. While it is on, other tasks may steer it, queue follow-ups, o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeAlias, TypeVar
 
 from cantle_agent.config import (
     GRACE_SECONDS,
@@ -37,12 +37,12 @@ from cantle_agent.events import (
     ToolExecutionEnd,
     ToolExecutionStart,
 )
-from cantle_agent.listeners import Delivery, Listener
+from cantle_agent.listeners import Delivery, Listener, add_listener
 from cantle_agent.loop import drive
 from cantle_agent.messages import AgentMessage, convert_to_llm, usage_of
 from cantle_agent.queues import MessageQueue, QueueMode
 from cantle_agent.schema import check_parameters
-from cantle_agent.tool import ExecutionMode, Tool
+from cantle_agent.tool import ExecutionMode, Tool, not_a_tool
 from cantle_ai.abort import AbortController, AbortSignal
 from cantle_ai.messages import AssistantMessage, ThinkingLevel, UserMessage
 from cantle_ai.model import Model, StreamOptions
@@ -51,6 +51,7 @@ from cantle_ai.usage import Usage, total_usage
 
 __all__ = ["Agent"]
 
+_H = TypeVar("_H", BeforeToolCall, AfterToolCall)
 _Prompt: TypeAlias = str | AgentMessage | Sequence[AgentMessage]
 
 
@@ -76,15 +77,19 @@ class Agent:
         get_api_key: GetApiKey | None = None,
         prepare_next_turn: PrepareNextTurn | None = None,
         should_stop_after_turn: ShouldStopAfterTurn | None = None,
-        before_tool_call: Sequence[BeforeToolCall] = (),
-        after_tool_call: Sequence[AfterToolCall] = (),
+        before_tool_call: BeforeToolCall | Sequence[BeforeToolCall] = (),
+        after_tool_call: AfterToolCall | Sequence[AfterToolCall] = (),
         gate: Gate | None = None,
         tool_execution: ExecutionMode = "parallel",
         steering_mode: QueueMode = "one-at-a-time",
         follow_up_mode: QueueMode = "one-at-a-time",
         grace: float = GRACE_SECONDS,
     ) -> None:
-        """Raises SchemaError for a tool that could never be called: no name, a name twice, or no schema."""
+        """`before_tool_call` and `after_tool_call` are one hook, or several in their order.
+
+        Raises SchemaError for a tool that could never be called: no name, a name twice, or no schema; TypeError for
+        what is no tool or no hook.
+        """
         self.stream = stream
         self.model = model
         self.thinking_level: ThinkingLevel = thinking_level
@@ -94,8 +99,8 @@ class Agent:
         self.get_api_key = get_api_key
         self.prepare_next_turn = prepare_next_turn
         self.should_stop_after_turn = should_stop_after_turn
-        self.before_tool_call = list(before_tool_call)
-        self.after_tool_call = list(after_tool_call)
+        self.before_tool_call = _hooks("before_tool_call", before_tool_call)
+        self.after_tool_call = _hooks("after_tool_call", after_tool_call)
         self.gate = gate
         self.tool_execution: ExecutionMode = tool_execution
         self.grace = grace
@@ -165,13 +170,7 @@ class Agent:
 
         The agent is idle only when its listeners have had the last event, so a listener must not wait for that.
         """
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
+        return add_listener(self._listeners, listener)
 
     async def prompt(self, prompt: _Prompt) -> list[AgentMessage]:
         """Run with `prompt`. Returns the messages that the run added, when listeners have had its last event.
@@ -340,9 +339,21 @@ def _messages(prompt: _Prompt) -> list[AgentMessage]:
     return [_message(prompt)]
 
 
+def _hooks(where: str, given: _H | Sequence[_H]) -> list[_H]:
+    hooks = list(given) if isinstance(given, Sequence) else [given]
+    for hook in hooks:
+        if not callable(hook):
+            raise TypeError(f"{where} takes functions, not {hook!r}.")
+    return hooks
+
+
 def _check_tools(tools: Sequence[Tool]) -> None:
+    if not isinstance(tools, Iterable):
+        raise TypeError(f"Tools come as a list. Give [{getattr(tools, 'name', tools)}].")
     names: set[str] = set()
     for tool in tools:
+        if not isinstance(tool, Tool):
+            raise TypeError(not_a_tool(tool))
         if not tool.name:
             raise SchemaError("A tool has no name; give each tool one.")
         if tool.name in names:

@@ -11,7 +11,9 @@ import re
 from collections.abc import Collection
 from typing import TypeAlias
 
-__all__ = ["parse_docstring"]
+from msgspec import Struct
+
+__all__ = ["Described", "parse_docstring"]
 
 _PARAMETERS = frozenset({"args", "arguments", "parameters", "params"})
 _SECTIONS = _PARAMETERS | {
@@ -25,10 +27,22 @@ _PLAIN = re.compile(r"[-*]?\s*`{0,2}(\w+)`{0,2}\s*(?:\([^)]*\))?\s*(?::|\s-{1,2}
 _Collect: TypeAlias = "dict[str, list[str]]"
 
 
-def parse_docstring(docstring: str, names: Collection[str]) -> tuple[str, dict[str, str]]:
-    """The description without its parts about parameters, results and errors; and a text for each of `names` found."""
+class Described(Struct, frozen=True):
+    """What a docstring says."""
+
+    description: str
+    """All but its parts about parameters, results and errors."""
+    parameters: dict[str, str]
+    """A text for each of the names that it describes."""
+    strangers: list[str]
+    """What it describes as a parameter and is none of the names."""
+
+
+def parse_docstring(docstring: str, names: Collection[str]) -> Described:
+    """What a docstring says of a function with parameters of these names."""
     description: list[str] = []
     found: _Collect = {}
+    strangers: list[str] = []
     lines = inspect.cleandoc(docstring).split("\n")
     section = ""
     current: str | None = None
@@ -40,23 +54,24 @@ def parse_docstring(docstring: str, names: Collection[str]) -> tuple[str, dict[s
             section, current = title, None
         elif match := _SPHINX.match(text):
             section, indent = "sphinx", _indent(line)
-            current = _begin(found, names, match.group(1), match.group(2))
+            current = _begin(found, strangers, names, match)
         elif _SPHINX_OTHER.match(text):
             section, current = "sphinx", None
         elif current is not None and text and _indent(line) > indent:
             found[current].append(text)
         elif section in _PARAMETERS or not section:
             match = _PLAIN.match(text)
-            if match and match.group(1) in names and (section or _after_first_paragraph(description)):
+            if match and _is_entry(match.group(1), names, line, section, description):
                 indent = _indent(line)
-                current = _begin(found, names, match.group(1), match.group(2))
+                current = _begin(found, strangers, names, match)
             elif not section:
                 description.append(line)
                 current = None
             elif text and not line.startswith(" ") and not set(text) <= {"-"}:
                 section, current = "", None
                 description.append(line)
-    return "\n".join(description).strip(), {name: " ".join(parts) for name, parts in found.items()}
+    parameters = {name: " ".join(parts) for name, parts in found.items() if name in names}
+    return Described("\n".join(description).strip(), parameters, strangers)
 
 
 def _section_title(text: str) -> str | None:
@@ -64,9 +79,16 @@ def _section_title(text: str) -> str | None:
     return title if title in _SECTIONS and text.endswith(":") else None
 
 
-def _begin(found: _Collect, names: Collection[str], name: str, text: str) -> str | None:
+def _is_entry(name: str, names: Collection[str], line: str, section: str, description: list[str]) -> bool:
+    if section and line.startswith(" "):
+        return True
+    return name in names and bool(section or _after_first_paragraph(description))
+
+
+def _begin(found: _Collect, strangers: list[str], names: Collection[str], match: re.Match[str]) -> str:
+    name, text = match.groups()
     if name not in names:
-        return None
+        strangers.append(name)
     found[name] = [text] if text else []
     return name
 

@@ -5,7 +5,7 @@ AgentError
     AgentBusyError         a second prompt, or a reset, while a run is on
     ContinueError          there is nothing that a model could answer
     ListenerError          a listener failed; the run was ended in order
-    SchemaError            a tool's parameters are not a schema
+    SchemaError            a tool is declared in a way that no model could use
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ListenerError(AgentError):
 
 
 class SchemaError(AgentError):
-    """A tool was declared with parameters that are not the JSON schema of an object."""
+    """A tool was declared in a way that no model could use: without a name, a description or a schema of its own."""
 
 
 def error_text(error: BaseException) -> str:

@@ -27,6 +27,7 @@ from typing import Annotated, Any, Protocol, TypeGuard, get_args, get_origin, ge
 import msgspec
 
 from cantle_agent.docstring import parse_docstring
+from cantle_agent.errors import SchemaError
 from cantle_agent.tool import ExecutionMode, Tool, ToolContext, ToolError, ToolResult
 from cantle_ai.codec import Json, JsonObject, encode_json
 from cantle_ai.content import ImageContent, TextContent, UnknownContent
@@ -65,12 +66,17 @@ def tool(
 
     Parameters may have any type that msgspec reads from JSON (numbers, text, lists, mappings, literals, enums,
     optionals, unions, dataclasses, typed dictionaries, structs, dates), a path, or a pydantic model. Without an
-    annotation anything is taken. Raises TypeError for a parameter that JSON can't fill.
+    annotation anything is taken. Raises TypeError for a parameter that JSON can't fill, and SchemaError for a
+    function that nothing describes, or whose docstring describes a parameter that it does not have.
     """
     scope = sys._getframe(1).f_locals
 
     def make(function: _Function) -> Tool:
         signature = _Signature(function, scope)
+        if not signature.description and not description:
+            raise SchemaError(
+                f"{signature.where} has no description that a model could read. Give it a docstring."
+            )
         return Tool(
             name=name or str(getattr(function, "__name__", type(function).__name__)),
             description=signature.description if description is None else description,
@@ -88,7 +94,7 @@ def tool(
 class _Signature:
     """What a function wants: a schema for the model, and the types to turn its arguments into."""
 
-    __slots__ = ("context_name", "description", "schema", "types")
+    __slots__ = ("context_name", "description", "schema", "types", "where")
 
     def __init__(self, function: _Function, scope: Mapping[str, object]) -> None:
         import inspect
@@ -96,6 +102,7 @@ class _Signature:
         where = getattr(function, "__qualname__", repr(function))
         parameters = inspect.signature(function).parameters
         hints = _hints(function, scope, where)
+        self.where = where
         self.types: dict[str, Any] = {}
         self.context_name: str | None = None
         for parameter in parameters.values():
@@ -108,13 +115,19 @@ class _Signature:
                 )
             else:
                 self.types[parameter.name] = wanted
-        self.description, texts = parse_docstring(inspect.getdoc(function) or "", self.types)
+        described = parse_docstring(inspect.getdoc(function) or "", parameters)
+        if described.strangers:
+            raise SchemaError(
+                f"{where}: the docstring describes {described.strangers[0]!r}, which is no parameter. "
+                f"There are: {', '.join(parameters) or 'none'}."
+            )
+        self.description = described.description
         defaults = {
             name: parameters[name].default
             for name in self.types
             if parameters[name].default is not inspect.Parameter.empty
         }
-        self.schema = _schema(self.types, defaults, texts, where)
+        self.schema = _schema(self.types, defaults, described.parameters, where)
 
     def read(self, arguments: JsonObject) -> dict[str, object]:
         """Arguments as the function's types. Raises ToolError with the place of what does not fit."""

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from cantle_agent.errors import ListenerError
 from cantle_agent.events import AgentEvent, MessageUpdate
 from cantle_agent.patience import was_cancelled
 from cantle_ai.abort import AbortSignal
 
-__all__ = ["Delivery", "Listener"]
+__all__ = ["Delivery", "Listener", "add_listener", "listener_name"]
 
 Listener: TypeAlias = Callable[[AgentEvent], Awaitable[None] | None]
 """Gets every event. May be a plain function or a coroutine function."""
+
+
+_L = TypeVar("_L")
 
 
 class Delivery:
@@ -77,7 +80,7 @@ class Delivery:
                     self._interrupted = False
                     self._task.uncancel()
                     error = TimeoutError(self._late)
-                failure = failure or ListenerError(_name(listener), event.type, error)
+                failure = failure or ListenerError(listener_name(listener), event.type, error)
         if failure is not None:
             raise failure
 
@@ -110,5 +113,17 @@ class Delivery:
             self._task.cancel()
 
 
-def _name(listener: Listener) -> str:
+def add_listener(listeners: list[_L], listener: _L) -> Callable[[], None]:
+    """Put `listener` behind the others. Returns a function that takes it away, once."""
+    listeners.append(listener)
+
+    def remove() -> None:
+        if listener in listeners:
+            listeners.remove(listener)
+
+    return remove
+
+
+def listener_name(listener: Callable[..., object]) -> str:
+    """What an error calls it."""
     return getattr(listener, "__qualname__", None) or type(listener).__qualname__

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from cantle.hub.events import SessionEvent
 from cantle_agent.errors import ListenerError
+from cantle_agent.listeners import add_listener, listener_name
 from cantle_agent.patience import was_cancelled
 
 __all__ = ["EventHub", "Listener"]
@@ -36,13 +37,7 @@ class EventHub:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with every event from now on. Returns a function that stops that."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
+        return add_listener(self._listeners, listener)
 
     async def emit(self, event: SessionEvent) -> None:
         """Deliver `event`, and what listeners post meanwhile.
@@ -89,16 +84,12 @@ class EventHub:
                     await waiting
             except (Exception, asyncio.CancelledError) as error:
                 if was_cancelled(error):
-                    self.interrupted = _name(listener), event.type
+                    self.interrupted = listener_name(listener), event.type
                     raise
                 if self._failure is None:  # a listener is foreign code; its error is raised again
-                    self._failure = ListenerError(_name(listener), event.type, error)
+                    self._failure = ListenerError(listener_name(listener), event.type, error)
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-
-
-def _name(listener: Listener) -> str:
-    return getattr(listener, "__qualname__", None) or type(listener).__qualname__
