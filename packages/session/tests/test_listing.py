@@ -39,7 +39,7 @@ def test_a_list_tells_what_a_person_needs(tmp_path):
     path = made(tmp_path, "first\nmessage", 5000, name="my name", session_id="abc")
     (info,) = list_sessions(tmp_path)
     assert (info.path, info.id, info.cwd, info.name) == (path, "abc", "/work", "my name")
-    assert (info.first_message, info.last_message, info.parent_session) == ("first\nmessage", 5000, None)
+    assert (info.first_message, info.last_message_at, info.parent_session) == ("first\nmessage", 5000, None)
     assert abs(info.created - time.time() * 1000) < 60_000
 
 
@@ -53,7 +53,7 @@ def test_the_latest_name_counts_also_at_the_end_of_a_long_session(tmp_path, coun
     info = session_info(path)
     assert info is not None
     assert (info.name, info.first_message) == ("new", "hi")
-    assert info.last_message == (1999 + count if count else 1000)
+    assert info.last_message_at == (1999 + count if count else 1000)
 
 
 def test_a_name_that_was_taken_away_is_none(tmp_path):
@@ -86,7 +86,7 @@ def test_large_messages_at_either_end_do_no_harm(tmp_path, size, place):
     assert info.id == HEADER["id"]
     if size <= 100_000:
         assert info.first_message == ("x" * size if place == "first" else "small")
-        assert info.last_message == (7 if place == "first" else 1)
+        assert info.last_message_at == (7 if place == "first" else 1)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_foreign_files_are_passed_over(tmp_path, content):
 def test_a_header_alone_is_a_session_as_old_as_itself(tmp_path):
     info = session_info(write(tmp_path / "s.jsonl", HEADER))
     assert info is not None
-    assert (info.first_message, info.last_message) == ("", info.created)
+    assert (info.first_message, info.last_message_at) == ("", info.created)
     assert info.created == 1767225600000
 
 
@@ -126,14 +126,14 @@ def test_damage_does_not_keep_a_session_from_the_list(tmp_path):
     )
     info = session_info(path)
     assert info is not None
-    assert (info.first_message, info.last_message) == ("hi", 7)
+    assert (info.first_message, info.last_message_at) == ("hi", 7)
 
 
 def test_a_message_without_a_time_has_that_of_its_entry(tmp_path):
     message = {"role": "user", "content": "hi"}
     info = session_info(write(tmp_path / "s.jsonl", HEADER, *chain(said(message), said(message))))
     assert info is not None
-    assert info.last_message == 1767225601000
+    assert info.last_message_at == 1767225601000
 
 
 def test_old_versions_are_listed(tmp_path):
@@ -141,7 +141,7 @@ def test_old_versions_are_listed(tmp_path):
     lines = [{"type": "message", "message": user("hi", 5)}, {"type": "message", "message": answer("yo")}]
     info = session_info(write(tmp_path / "s.jsonl", header, *lines))
     assert info is not None
-    assert (info.first_message, info.last_message) == ("hi", 2)
+    assert (info.first_message, info.last_message_at) == ("hi", 2)
 
 
 def test_a_list_can_be_of_one_directory(tmp_path):

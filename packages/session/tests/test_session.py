@@ -36,6 +36,20 @@ def test_a_session_that_is_not_used_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_no_message_is_refused(tmp_path):
+    session = make(tmp_path)
+    with pytest.raises(TypeError, match=r"Give a message, such as UserMessage\(\.\.\.\), not str"):
+        session.append_message("hi")
+    assert session.entries() == []
+
+
+def test_it_says_what_it_is(tmp_path):
+    session = make(tmp_path, session_id="one")
+    session.append_message(UserMessage("hi"))
+    assert repr(session) == f"<Session one, 1 entry, {session.file}>"
+    assert repr(Session.in_memory("/work", session_id="two")) == "<Session two, 0 entries, in memory>"
+
+
 @pytest.mark.parity("sessions.saved-from-first-user-message")
 def test_the_first_user_message_brings_what_came_before_it_in_one_write(tmp_path, monkeypatch):
     writes = []

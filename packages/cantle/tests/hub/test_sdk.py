@@ -75,7 +75,7 @@ def test_the_public_names_are_what_they_say() -> None:
             {},
             {},
             ModelSelectionError,
-            "no provider has a key.* OPENAI_API_KEY.* auth.json.* models.json.* --api-key",
+            "no provider has a key.* OPENAI_API_KEY.*auth.json.*models.json.* --api-key",
         ),
         ({}, {"model": "nope"}, ModelSelectionError, 'No model matches "nope"'),
         ({}, {"model": "nope", "provider": "nowhere"}, ModelSelectionError, 'No provider "nowhere"'),
@@ -129,6 +129,14 @@ async def test_unknown_tools_are_refused(stage: NewStage) -> None:
 async def test_what_is_no_tool_is_refused(stage: NewStage, options: dict[str, Any], text: str) -> None:
     with pytest.raises(TypeError, match=text):
         await stage([], **options)
+
+
+async def test_a_session_says_what_it_is(stage: NewStage) -> None:
+    session = (await stage(["hello"])).session
+    id_, file = session.session.id, session.session.file
+    assert repr(session) == f"<AgentSession {id_}, {session.model.key}, 0 messages, {file}>"
+    await session.prompt("go")
+    assert repr(session) == f"<AgentSession {id_}, {session.model.key}, 2 messages, {file}>"
 
 
 async def test_an_unknown_thinking_level_is_refused_with_the_levels(stage: NewStage) -> None:

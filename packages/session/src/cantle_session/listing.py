@@ -36,7 +36,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     id: str
     cwd: str
     created: int
-    last_message: int
+    last_message_at: int
     """When the last message was; the time of creation where none is near the end of the file."""
     name: str | None = None
     first_message: str = ""
@@ -54,7 +54,7 @@ def list_sessions(
     wanted = None if cwd is None else absolute_directory(cwd)
     infos = [info for path in _files(Path(directory)) if (info := session_info(path)) is not None]
     infos = [info for info in infos if wanted is None or info.cwd == wanted]
-    return sorted(infos, key=lambda info: (info.last_message, info.path.name), reverse=True)
+    return sorted(infos, key=lambda info: (info.last_message_at, info.path.name), reverse=True)
 
 
 def latest(directory: str | os.PathLike[str], *, cwd: str | os.PathLike[str] | None = None) -> Path | None:
@@ -108,7 +108,7 @@ def _info(fd: int, size: int, path: Path) -> SessionInfo | None:
     if header is None:
         return None
     entries = [raw for line in head[1:] if (raw := _object(line)) is not None]
-    ending, last_message = _ending(fd, size)
+    ending, last_message_at = _ending(fd, size)
     names = [raw.get("name") for raw in (*entries, *ending) if raw.get("type") == "session_info"]
     created = milliseconds(header.timestamp) or 0
     return SessionInfo(
@@ -116,7 +116,7 @@ def _info(fd: int, size: int, path: Path) -> SessionInfo | None:
         id=header.id,
         cwd=header.cwd,
         created=created,
-        last_message=last_message or created,
+        last_message_at=last_message_at or created,
         name=names[-1] or None if names and isinstance(names[-1], str) else None,
         first_message=next((text for raw in entries if (text := _user_text(raw)) is not None), ""),
         parent_session=header.parent_session,

@@ -168,6 +168,11 @@ class Session:
 
     # --- what it is
 
+    def __repr__(self) -> str:
+        count = len(self._tree)
+        entries = f"{count} entr{'y' if count == 1 else 'ies'}"
+        return f"<Session {self.id}, {entries}, {self._file or 'in memory'}>"
+
     @property
     def id(self) -> str:
         return self.header.id
@@ -229,7 +234,9 @@ class Session:
     # --- adding to it
 
     def append_message(self, message: AgentMessage) -> MessageEntry:
-        """A finished message. Raises TypeError when it holds what JSON has no form for."""
+        """A finished message. Raises TypeError when it is none, or holds what JSON has no form for."""
+        if not isinstance(message, AgentMessage):
+            raise TypeError(f"Give a message, such as UserMessage(...), not {type(message).__name__}.")
         encode_message(message)
         with self._turn() as place:
             return self._add(MessageEntry(**place, message=message))

@@ -35,6 +35,7 @@ from cantle.hub.model_selection import checked_level, find_model, require_key
 from cantle.hub.queues import queue_update, watch_queues
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, Retry, RetryLimits, pause
+from cantle.paths import ConfigPaths
 from cantle_agent.agent import Agent
 from cantle_agent.errors import AgentBusyError, ListenerError
 from cantle_agent.events import AgentEnd, AgentEvent, MessageEnd
@@ -67,6 +68,7 @@ class SessionParts(Struct, kw_only=True):
     session: Session
     recorder: Recorder
     models: Models
+    paths: ConfigPaths
     retry: RetryLimits = RetryLimits()
     api_key_provider: str | None = None
     """A provider that needs no key from elsewhere, because one was given for this session alone."""
@@ -97,6 +99,12 @@ class AgentSession:
         self._unwritten: SessionError | None = None
         self.agent.subscribe(self._on_event)
         watch_queues(self.agent, self._events.post)
+
+    def __repr__(self) -> str:
+        count = len(self.agent.messages)
+        messages = f"{count} message{'' if count == 1 else 's'}"
+        file = self.session.file or "in memory"
+        return f"<AgentSession {self.session.id}, {self.model.key}, {messages}, {file}>"
 
     # --- state
 
@@ -245,7 +253,7 @@ class AgentSession:
         """
         chosen = model if isinstance(model, Model) else find_model(self._parts.models, model).model
         if chosen.provider != self._parts.api_key_provider:
-            require_key(self._parts.models, chosen)
+            require_key(self._parts.models, chosen, self._parts.paths)
         self.agent.model = chosen
         await self.set_thinking_level(self.agent.thinking_level)
 
