@@ -44,6 +44,40 @@ def test_the_models_of_one_provider_are_listed_with_a_key_for_it(cli: Cli) -> No
     assert 'no provider "nope"' in cli.run("--list-models", "--provider", "nope").stderr
 
 
+def test_a_variable_that_models_json_names_as_a_key_and_that_is_not_set(cli: Cli) -> None:
+    row = {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions", "apiKey": "$NOPE"}
+    file = cli.config / "models.json"
+    file.write_text(json.dumps({"providers": {"local": {**row, "models": [{"id": "m"}]}}}))
+    unset = f"cantle: the variable NOPE, which {file} names as the key of the provider local, is not set"
+    for arguments in (
+        ("--provider", "local", "-p", "go"),
+        ("--model", "local/m", "-p", "go"),
+        ("--list-models", "--provider", "local"),
+    ):
+        done = cli.run(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"{unset}. Set that environment variable, or give --api-key.\n"
+    for arguments in (("--list-models",), ("-p", "go")):
+        done = cli.run(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"{unset}, and no other provider has a key. Set NOPE,")
+
+
+def test_a_model_whose_api_does_not_exist_is_left_out_with_a_warning(cli: Cli) -> None:
+    row = {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions", "apiKey": "k"}
+    models = [{"id": "odd", "api": "smoke"}, {"id": "odder", "api": "smoke"}, {"id": "plain"}]
+    file = cli.config / "models.json"
+    file.write_text(json.dumps({"providers": {"local": {**row, "models": models}}}))
+    done = cli.run("--list-models")
+    assert [line.split()[1] for line in done.stdout.splitlines()] == ["model", "plain"]
+    said = 'the model local/odd speaks the API "smoke", which is not one of openai-completions. Correct its `api`.'
+    assert done.stderr == f"cantle: warning: {said}\n"
+    asked = cli.run("--model", "local/odd", "-p", "go")
+    assert (asked.returncode, asked.stderr) == (1, f"cantle: {said}\n")
+    file.write_text(json.dumps({"providers": {"local": {**row, "models": models[:1]}}}))
+    assert cli.run("--list-models").returncode == 1
+
+
 def system_of(body: dict[str, Any]) -> str:
     return cast("str", body["messages"][0]["content"])
 
@@ -162,8 +196,8 @@ def test_files_and_piped_text_and_words_make_one_prompt(cli: Cli) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     files = "".join(f'<file name="{cli.cwd}/{name}.md">\n{name.upper()}\n</file>\n' for name in "ab")
     assert cast("dict[str, Any]", server.requests[0].json)["messages"][-1]["content"] in (
-        f"{files}piped\n\ncompare",
-        [{"type": "text", "text": f"{files}piped\n\ncompare"}],
+        f"piped\n\n{files}compare",
+        [{"type": "text", "text": f"piped\n\n{files}compare"}],
     )
 
 
@@ -172,4 +206,13 @@ def test_a_session_that_is_not_there_is_answered_with_a_next_step(cli: Cli) -> N
     done = cli.run(*LOOP, "--session", "0197a000", "-p", "go")
     assert (done.returncode, done.stdout) == (1, "")
     assert "'0197a000'" in done.stderr and "path of a session file" in done.stderr
+    assert cli.sessions() == []
+
+
+@pytest.mark.parametrize("option", ["--session", "--session-dir"])
+def test_an_empty_name_of_a_session_is_refused(cli: Cli, option: str) -> None:
+    cli.configure("http://127.0.0.1:9/v1")
+    done = cli.run(*LOOP, option, "", "-p", "go")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "an empty one was given" in done.stderr
     assert cli.sessions() == []

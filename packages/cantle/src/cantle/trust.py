@@ -32,10 +32,14 @@ PROTECTED = (
 """What, inside a project's `.cantle`, is loaded only with trust."""
 
 
-def needs_trust(cwd: Path) -> bool:
-    """Whether there is anything to decide about: protected files in `.cantle`, or `.agents/skills` at or above."""
+def needs_trust(cwd: Path, config_dir: Path) -> bool:
+    """Whether there is anything to decide about: protected files in `.cantle`, or `.agents/skills` at or above.
+
+    The configuration folder itself, which is the home folder's `.cantle`, is the user's own and not a project's.
+    """
     folder = project_directory(cwd)
-    if is_folder(folder) and any(present(folder / name) for name in PROTECTED):
+    own = os.path.realpath(folder) == os.path.realpath(config_dir)
+    if not own and is_folder(folder) and any(present(folder / name) for name in PROTECTED):
         return True
     return any(is_folder(parent / ".agents" / "skills") for parent in (cwd, *cwd.parents))
 

@@ -23,17 +23,17 @@ def project(tmp_path: Path) -> Path:
     ["settings.json", "extensions/", "skills/", "prompts/", "themes/", "SYSTEM.md", "APPEND_SYSTEM.md"],
 )
 def test_what_is_loaded_from_a_project_needs_trust(project: Path, name: str) -> None:
-    assert not needs_trust(project)
+    assert not needs_trust(project, project / "elsewhere")
     (project / ".cantle").mkdir()
-    assert not needs_trust(project)  # a bare folder holds nothing to decide about
+    assert not needs_trust(project, project / "elsewhere")  # a bare folder holds nothing to decide about
     target = project / ".cantle" / name
     target.mkdir() if name.endswith("/") else target.touch()
-    assert needs_trust(project)
+    assert needs_trust(project, project / "elsewhere")
 
 
 def test_skills_for_agents_above_the_project_need_trust(project: Path) -> None:
     (project.parents[1] / ".agents/skills").mkdir(parents=True)
-    assert needs_trust(project)
+    assert needs_trust(project, project / "elsewhere")
 
 
 def test_the_flag_then_the_saved_decision_then_the_default(project: Path, tmp_path: Path) -> None:
@@ -86,3 +86,10 @@ def test_a_broken_trust_file_is_named_and_kept(project: Path, tmp_path: Path, te
     with pytest.raises(ConfigurationFileError, match=r"trust\.json"):
         decide_trust(project, file)
     assert file.read_text(encoding="utf-8") == text
+
+
+def test_the_configuration_folder_is_not_a_project_s(tmp_path: Path) -> None:
+    (tmp_path / ".cantle").mkdir()
+    (tmp_path / ".cantle" / "settings.json").write_text("{}")
+    assert not needs_trust(tmp_path, tmp_path / ".cantle")
+    assert needs_trust(tmp_path, tmp_path / "elsewhere")

@@ -33,18 +33,17 @@ def collect_prompts(
 ) -> list[str | Sequence[UserContent]]:
     """The prompts to run, as text, or as blocks where images came with it.
 
-    Those of nothing but white space are none. Stdin and files come before the first one's own text, and make one
-    without any.
+    Those of nothing but white space are none. Stdin, then files, come before the first one's own text, and make
+    one without any.
 
     Raises UserError for a file that cannot be read or sent.
     """
     said = [_without_surrogates(prompt) for prompt in prompts if prompt.strip()]
-    first = [part for part in (stdin, *said[:1]) if part]
     images: list[UserContent] = []
-    texts: list[str] = []
+    texts = [stdin] if stdin else []
     for name in files:
         _attach(name, cwd, texts, images)
-    text = "\n".join([*texts, *first])
+    text = "\n".join([*texts, *said[:1]])
     if images:
         return [[TextContent(text), *images], *said[1:]]
     return [text, *said[1:]] if text else [*said[1:]]

@@ -22,6 +22,8 @@ def choose_session(options: argparse.Namespace) -> Session | None:
 
     Raises SessionError when it is not there or cannot be opened.
     """
+    if options.session == "" or options.session_dir == "":
+        raise SessionError("--session and --session-dir need a name, and an empty one was given.")
     if options.no_session:
         return Session.in_memory(working_directory())
     if not (options.continue_ or options.session or options.session_dir):

@@ -63,7 +63,10 @@ def _saving() -> Iterator[None]:
     try:
         yield
     except SessionFileError as error:
-        raise SessionError(f"The session could not be saved. {error}.") from error
+        raise SessionError(
+            f"The session could not be saved. {error}.",
+            "Mend that, name another folder with --session-dir, or keep no session with --no-session.",
+        ) from error
     except TypeError as error:
         raise SessionError(
             f"A message could not be saved, because it holds what JSON has no form for: {error}."
