@@ -97,7 +97,10 @@ class ProviderError(CantleAIError):
 
 
 class ConfigurationError(CantleAIError):
-    """A file or setting cannot be used. `str()` names it, says what is wrong and what to do."""
+    """A file or setting cannot be used. `str()` names it, says what is wrong and what to do.
+
+    The text ends without a full stop, which the door that prints it adds.
+    """
 
     def __init__(self, path: Path | str | None, text: str) -> None:
         """`path` is the file at fault; None when it is no file's fault."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from cantle.errors import ConfigurationFileError
+from cantle.errors import ConfigurationFileError, reason_of
 from cantle_ai.codec import JsonObject
 
 __all__ = ["JSON_LOCK_SECONDS", "read_json_file", "update_json_file"]
@@ -38,7 +38,7 @@ def read_json_file(path: Path) -> JsonObject | None:
         return None
     except OSError as error:
         raise ConfigurationFileError(
-            f"{path} cannot be read: {error.strerror}.", "Check its permissions."
+            f"{path} cannot be read: {reason_of(error)}.", "Check its permissions."
         ) from None
     return _parse(path, data)
 
@@ -62,7 +62,7 @@ def update_json_file(
             _replace(target, _encode(value), mode)
     except OSError as error:
         raise ConfigurationFileError(
-            f"{path} cannot be written: {error.strerror}.", "Check its folder's permissions and free space."
+            f"{path} cannot be written: {reason_of(error)}.", "Check its folder's permissions and free space."
         ) from None
     return value
 

@@ -156,5 +156,5 @@ def test_a_prompt_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(ConfigurationFileError, match=r"SYSTEM\.md cannot be read: Permission denied"):
+    with pytest.raises(ConfigurationFileError, match=r"SYSTEM\.md cannot be read: permission denied"):
         prompt_file("SYSTEM.md", cwd=tmp_path, config_dir=tmp_path, trusted=False)

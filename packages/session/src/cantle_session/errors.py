@@ -17,7 +17,10 @@ class SessionError(Exception):
 
 
 class SessionFileError(SessionError):
-    """`path` cannot be used as it is; `text` says why and what to do. What was on disk is still there."""
+    """`path` cannot be used as it is; `text` says why and what to do. What was on disk is still there.
+
+    The text stands inside a sentence: it ends without a full stop, which the door that prints it adds.
+    """
 
     def __init__(self, path: Path, text: str) -> None:
         super().__init__(f"{path}: {text}")

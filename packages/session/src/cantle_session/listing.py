@@ -193,7 +193,7 @@ def _files(folder: Path) -> Iterator[Path]:
         return
     except OSError as problem:
         raise SessionFileError(
-            folder, f"could not be listed: {problem.strerror}; check its permissions"
+            folder, f"could not be listed: {problem.strerror or problem}; check its permissions"
         ) from None
     for name in names:
         yield folder / name

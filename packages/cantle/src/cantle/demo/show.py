@@ -13,7 +13,7 @@ from typing import Any
 from cantle.console import Results, notice
 from cantle.demo.project_tests import Counts, run_tests
 from cantle.demo.script import PROMPT, responses
-from cantle.errors import UserError
+from cantle.errors import UserError, reason_of
 from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import SessionEvent
 from cantle.sdk import create_agent_session
@@ -131,10 +131,12 @@ def _fresh(folder: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="cantle-demo-"))
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UserError(f"{folder} is not empty.", "Name a folder that is new or empty.")
+            raise UserError(f"The folder {folder} is not empty.", "Name a folder that is new or empty.")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder} cannot be used: {error.strerror}.", "Name another folder.") from None
+        raise UserError(
+            f"The folder {folder} cannot be used: {reason_of(error)}.", "Name another folder."
+        ) from None
     return folder.resolve()
 
 

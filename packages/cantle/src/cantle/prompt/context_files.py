@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cantle.errors import ConfigurationFileError
+from cantle.errors import ConfigurationFileError, reason_of
 from cantle.paths import is_file, project_directory
 
 __all__ = ["CONTEXT_NAMES", "ContextFile", "load_context_files", "prompt_file"]
@@ -57,7 +57,7 @@ def read_text(path: Path) -> str:
         return path.read_bytes().decode("utf-8-sig", "replace")
     except OSError as error:
         raise ConfigurationFileError(
-            f"{path} cannot be read: {error.strerror}.", "Check its permissions."
+            f"{path} cannot be read: {reason_of(error)}.", "Check its permissions."
         ) from None
 
 

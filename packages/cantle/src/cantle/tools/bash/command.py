@@ -106,7 +106,8 @@ def _running_note(end: CommandEnd) -> str:
 def _failure(end: CommandEnd, timeout: float | None, reason: str | None, details: JsonObject) -> str | None:
     if end.stopped == "timeout":
         details["timedOut"] = True
-        return f"The command was stopped after {timeout:g} seconds, its time-out."
+        unit = "second" if timeout == 1 else "seconds"
+        return f"The command was stopped after {timeout:g} {unit}, its time-out."
     if end.stopped is not None:
         details["aborted"] = True
         return f"The command was stopped: {reason or 'aborted'}."
