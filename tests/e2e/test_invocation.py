@@ -114,6 +114,7 @@ def test_the_first_failure_ends_several_prompts(cli: Cli) -> None:
     assert (done.returncode, done.stdout, len(server.requests)) == (1, "", 1)
 
 
+@pytest.mark.parity("sessions.cut-answer")
 def test_k04_an_answer_cut_at_the_limit_fails_and_is_still_printed(cli: Cli) -> None:
     with StrictServer([{"content": "half an ans", "stopReason": "length"}]) as server:
         cli.configure(server.base_url)
