@@ -227,8 +227,7 @@ async def test_stored_keys_are_resolved_like_configured_ones() -> None:
 async def test_without_a_key_the_answer_says_what_to_do() -> None:
     models, api = setup()
     assert await failed(models) == (
-        "No API key for the provider p. Set P_KEY or P_OTHER_KEY, save one in auth.json, "
-        "give the provider an apiKey in models.json, or pass --api-key"
+        "No API key for the provider p. Set P_KEY or P_OTHER_KEY, or pass StreamOptions(api_key=…)"
     )
     assert api.keys == []
     assert "Set OPENAI_API_KEY," in await failed(Models(environ={}), Models(environ={}).list()[0])

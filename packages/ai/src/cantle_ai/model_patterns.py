@@ -54,12 +54,13 @@ def resolve_model(
     provider: str | None = None,
     *,
     has_auth: Callable[[str], bool] | None = None,
+    unlisted: bool = True,
 ) -> Resolution:
     """The one model that `pattern` means, among those of `provider` if it is given.
 
-    `has_auth` says whether a provider, by its id, has credentials: such a one is preferred. An id that a
-    named provider does not list is taken as it is, with a warning: catalogs are older than models. Raises
-    :class:`ModelPatternError` when nothing matches, or several providers do.
+    `has_auth` says whether a provider, by its id, has credentials: such a one is preferred. With `unlisted`,
+    an id that a named provider does not list is taken as it is, with a warning: catalogs are older than
+    models. Raises :class:`ModelPatternError` when nothing matches, or several providers do.
     """
     known = list(models)
     pool = [model for model in known if provider is None or model.provider.casefold() == provider.casefold()]
@@ -69,7 +70,7 @@ def resolve_model(
         found = _matches(text, pool)
         if found:
             return Resolution(_choose(text, found, has_auth), level)
-    return _as_given(pattern, pool, provider is not None)
+    return _as_given(pattern, pool, provider is not None, unlisted)
 
 
 def match_models(
@@ -132,7 +133,7 @@ def _choose(pattern: str, found: Sequence[Model], has_auth: Callable[[str], bool
     if len({model.provider for model in usable}) > 1:
         best = _best_of_each(usable)
         raise ModelPatternError(
-            f'"{pattern}" is a model of several providers: {_names(best)}. Name one of these, or give --provider',
+            f'"{pattern}" is a model of several providers: {_names(best)}. Name one of these',
             [model.key for model in best],
         )
     return max(usable, key=_age)
@@ -153,16 +154,17 @@ def _age(model: Model) -> tuple[bool, list[tuple[bool, int, str]], int]:
     return _DATED.search(model.id) is None, parts, -len(model.id)
 
 
-def _as_given(pattern: str, pool: Sequence[Model], named: bool) -> Resolution:
+def _as_given(pattern: str, pool: Sequence[Model], named: bool, unlisted: bool) -> Resolution:
     """An id that its provider does not list, shaped like the provider's first model."""
     prefix, slash, rest = pattern.partition("/")
     inside = [model for model in pool if slash and rest and model.provider.casefold() == prefix.casefold()]
     template = (inside or pool)[0] if inside or (named and pool) else None
-    if template is None:
-        raise ModelPatternError(_unknown_model(pattern, pool), [])
     text, level = split_level(rest if inside else pattern)
-    if not text.strip():
-        raise ModelPatternError(_unknown_model(pattern, pool), [])
+    if template is None or not text.strip():
+        raise ModelPatternError(f'No model matches "{pattern}"{_hint(pattern, pool)}')
+    if not unlisted:
+        hint = _hint(rest if inside else pattern, inside or pool)
+        raise ModelPatternError(f'The provider {template.provider} has no model "{text}"{hint}')
     warning = f'The provider {template.provider} lists no model "{text}"; it is asked for as it is, at unknown cost.'
     model = msgspec.structs.replace(template, id=text, name="", price=None)
     return Resolution(model, level, warning)
@@ -196,19 +198,20 @@ def _globbed(pattern: str, known: Sequence[Model]) -> list[Model]:
 
 def _unknown_provider(provider: str, known: Sequence[Model]) -> str:
     names = ", ".join(dict.fromkeys(model.provider for model in known)) or "none"
-    return f'No provider "{provider}" has models (those that have: {names}). Correct the name, or add it to models.json'
+    return f'No provider "{provider}" has models (those that have: {names}). Correct the name'
 
 
-def _unknown_model(pattern: str, pool: Sequence[Model]) -> str:
+def _hint(pattern: str, pool: Sequence[Model]) -> str:
+    """What may have been meant instead, as more sentences; the last without its full stop."""
     import difflib
 
     text, level = split_level(pattern)
     close = difflib.get_close_matches(text.casefold(), [model.id.casefold() for model in pool], 3)
-    hint = f" Close to it: {', '.join(close)}." if close else ""
+    hint = f". Close to it: {', '.join(close)}" if close else ""
     _, colon, suffix = pattern.rpartition(":")
     if colon and level is None and suffix.lower() not in THINKING_LEVELS:
-        hint += f' "{suffix}" is not a thinking level ({", ".join(THINKING_LEVELS)}).'
-    return f'No model matches "{pattern}".{hint} List them with --list-models, or add it to models.json'
+        hint += f'. "{suffix}" is not a thinking level ({", ".join(THINKING_LEVELS)})'
+    return hint
 
 
 def _names(models: Sequence[Model]) -> str:

@@ -123,6 +123,22 @@ class Models:
             return True
         return self._has_own_key(provider)
 
+    def unset_variable(self, provider_id: str) -> str | None:
+        """The environment variable that a provider's configured `apiKey` refers to and that is not set."""
+        provider = self.provider(provider_id)
+        if provider is None or provider.api_key is None:
+            return None
+        return next(iter(missing_variables(provider.api_key, self._environ)), None)
+
+    def api_problem(self, model: Model) -> str | None:
+        """Why no request can be made to `model`, whatever its key: its API is not known here. None when it is."""
+        if model.provider in self._streams or model.api in self._apis:
+            return None
+        return (
+            f'The model {model.key} speaks the API "{model.api}", which is not one of '
+            f"{', '.join(sorted(self._apis))}. Correct its `api`"
+        )
+
     async def has_auth(self, provider_id: str) -> bool:
         """The same, with credentials that take time to ask."""
         if self.configured(provider_id):
@@ -211,19 +227,15 @@ class Models:
         if provider is None:
             known = ", ".join(self._shelves) or "none"
             raise ConfigurationError(
-                None, f'There is no provider "{model.provider}" (known: {known}). Add it to models.json'
+                None, f'There is no provider "{model.provider}" (known: {known}). Add it with add_provider'
             )
         return provider
 
     def _api(self, model: Model) -> WireApi:
-        loader = self._apis.get(model.api)
-        if loader is None:
-            raise ConfigurationError(
-                None,
-                f'The model {model.key} speaks the API "{model.api}", which is not one of '
-                f"{', '.join(sorted(self._apis))}. Correct its `api` in models.json",
-            )
-        return loader()
+        problem = self.api_problem(model)
+        if problem is not None:
+            raise ConfigurationError(None, problem)
+        return self._apis[model.api]()
 
     def _port(self) -> Transport:
         if self._transport is None:
@@ -337,7 +349,7 @@ def _carries_auth(provider: Provider, model: Model | None) -> bool:
 
 
 def _no_key(provider: Provider) -> str:
-    ways = [f"set {' or '.join(provider.key_variables)}"] if provider.key_variables else []
-    ways += ["save one in auth.json", "give the provider an apiKey in models.json", "pass --api-key"]
-    ways[0] = ways[0][0].upper() + ways[0][1:]
-    return f"No API key for the provider {provider.id}. {', '.join(ways[:-1])}, or {ways[-1]}"
+    way = "pass StreamOptions(api_key=…)"
+    if provider.key_variables:
+        way = f"set {' or '.join(provider.key_variables)}, or {way}"
+    return f"No API key for the provider {provider.id}. {way[0].upper()}{way[1:]}"

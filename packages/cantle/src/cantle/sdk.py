@@ -101,10 +101,12 @@ async def create_agent_session(
     if session is None:
         session = Session.create(folder, sessions_directory(folder, paths, settings))
     stored = _context(session)
-    choice = choose_model(runtime, settings, explicit=model, provider=provider, from_session=stored.model)
+    choice = choose_model(
+        runtime, settings, paths=paths, explicit=model, provider=provider, from_session=stored.model
+    )
     warnings.extend(choice.warnings)
     if api_key is None:
-        require_key(runtime, choice.model)
+        require_key(runtime, choice.model, paths)
     environment = ToolEnvironment(
         cwd=folder,
         variables=lambda: session_variables(session, agent),
@@ -143,6 +145,7 @@ async def create_agent_session(
             session=session,
             recorder=Recorder(session, stored.model, stored.thinking_level),
             models=runtime,
+            paths=paths,
             api_key_provider=None if api_key is None else choice.model.provider,
             retry=_retry_limits(settings),
             warnings=warnings,
@@ -181,7 +184,7 @@ def _folder(cwd: str | Path | None, session: Session | None) -> Path:
 def _trusted(
     cwd: Path, paths: ConfigPaths, settings: Settings, decision: bool | None, warnings: list[str]
 ) -> bool:
-    if not needs_trust(cwd):
+    if not needs_trust(cwd, paths.root):
         return False
     trusted = decide_trust(cwd, paths.trust, decision=decision, default=settings.default_project_trust)
     undecided = decision is None and settings.default_project_trust == "ask"

@@ -1,12 +1,14 @@
 """Which tools and which model a session starts with."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from cantle.errors import ModelSelectionError, ToolSelectionError
 from cantle.hub.model_selection import choose_level, choose_model, find_model, require_key
 from cantle.hub.tool_selection import select_tools
+from cantle.paths import ConfigPaths
 from cantle.settings import Settings
 from cantle_ai.codec import JsonObject
 from cantle_ai.model import Model, Provider
@@ -62,7 +64,11 @@ def test_names_and_changes_cannot_be_mixed() -> None:
 
 
 def model(provider: str, id: str, **more: object) -> Model:
-    return Model(id=id, provider=provider, api="x", base_url="", **more)  # type: ignore[arg-type]
+    row: dict[str, object] = {"api": "x", "base_url": "", **more}
+    return Model(id=id, provider=provider, **row)  # type: ignore[arg-type]
+
+
+PATHS = ConfigPaths(Path("/config"))
 
 
 class Shelf:
@@ -71,6 +77,7 @@ class Shelf:
     def __init__(self, *models: Model, keys: Sequence[str]) -> None:
         self._models = models
         self._keys = keys
+        self.unset: dict[str, str] = {}
         ids = dict.fromkeys(model.provider for model in models)
         self.providers = [
             Provider(id=id, name=id, base_url="", api="x", key_variables=(f"{id.upper()}_API_KEY",))
@@ -85,6 +92,12 @@ class Shelf:
 
     def configured(self, provider_id: str) -> bool:
         return provider_id in self._keys
+
+    def unset_variable(self, provider_id: str) -> str | None:
+        return self.unset.get(provider_id)
+
+    def api_problem(self, model: Model) -> str | None:
+        return None if model.api == "x" else f"{model.key} speaks {model.api}"
 
 
 SHELF = Shelf(
@@ -155,15 +168,15 @@ def test_the_model_is_explicit_then_the_sessions_then_the_settings_then_the_firs
     settings = Settings({"defaultProvider": "beta", "defaultModel": "vendor/small"})
     stored = ("beta", "big-4")
     assert (
-        choose_model(SHELF, settings, explicit="alpha/big-10", from_session=stored).model.key
+        choose_model(SHELF, settings, paths=PATHS, explicit="alpha/big-10", from_session=stored).model.key
         == "alpha/big-10"
     )
-    assert choose_model(SHELF, settings, from_session=stored).model.key == "beta/big-4"
-    assert choose_model(SHELF, settings).model.key == "beta/vendor/small"
-    assert choose_model(SHELF, Settings()).model.key == "beta/big-4"
-    assert choose_model(SHELF, settings, provider="gamma").model.key == "gamma/big-4"
+    assert choose_model(SHELF, settings, paths=PATHS, from_session=stored).model.key == "beta/big-4"
+    assert choose_model(SHELF, settings, paths=PATHS).model.key == "beta/vendor/small"
+    assert choose_model(SHELF, Settings(), paths=PATHS).model.key == "beta/big-4"
+    assert choose_model(SHELF, settings, paths=PATHS, provider="gamma").model.key == "gamma/big-4"
     own = model("mine", "x")
-    assert choose_model(SHELF, settings, explicit=own).model is own
+    assert choose_model(SHELF, settings, paths=PATHS, explicit=own).model is own
 
 
 @pytest.mark.parametrize(
@@ -174,12 +187,12 @@ def test_the_model_is_explicit_then_the_sessions_then_the_settings_then_the_firs
     ],
 )
 def test_half_a_default_is_enough(raw: JsonObject, key: str) -> None:
-    assert choose_model(SHELF, Settings(raw)).model.key == key
+    assert choose_model(SHELF, Settings(raw), paths=PATHS).model.key == key
 
 
 def test_stored_models_that_are_gone_or_locked_are_named_in_warnings() -> None:
     settings = Settings({"defaultProvider": "alpha", "defaultModel": "big-4"})
-    choice = choose_model(SHELF, settings, from_session=("alpha", "gone"))
+    choice = choose_model(SHELF, settings, paths=PATHS, from_session=("alpha", "gone"))
     assert choice.model.key == "beta/big-4"
     assert choice.warnings == (
         "The model alpha/gone of the session does not exist any more; using beta/big-4.",
@@ -190,21 +203,51 @@ def test_stored_models_that_are_gone_or_locked_are_named_in_warnings() -> None:
 def test_no_key_anywhere_names_the_ways() -> None:
     shelf = Shelf(model("a", "m"), keys=())
     with pytest.raises(ModelSelectionError) as caught:
-        choose_model(shelf, Settings())
-    for way in ("OPENAI_API_KEY", "auth.json", "models.json", "--api-key"):
+        choose_model(shelf, Settings(), paths=PATHS)
+    for way in ("Set A_API_KEY", str(PATHS.auth), str(PATHS.models), "--api-key"):
         assert way in str(caught.value)
     with pytest.raises(ModelSelectionError, match=r"the model a/m of the session, .* no other provider"):
-        choose_model(shelf, Settings(), from_session=("a", "m"))
+        choose_model(shelf, Settings(), paths=PATHS, from_session=("a", "m"))
 
 
 def test_a_model_without_a_key_names_its_providers_variable() -> None:
-    require_key(SHELF, model("beta", "any"))
+    require_key(SHELF, model("beta", "any"), PATHS)
     with pytest.raises(
         ModelSelectionError, match=r"no key for the provider alpha\. Set ALPHA_API_KEY, give --api-key"
     ):
-        require_key(SHELF, model("alpha", "any"))
+        require_key(SHELF, model("alpha", "any"), PATHS)
     with pytest.raises(ModelSelectionError, match=r"no key for the provider other\. Give --api-key"):
-        require_key(SHELF, model("other", "any"))
+        require_key(SHELF, model("other", "any"), PATHS)
+
+
+def test_a_variable_that_is_named_as_a_key_and_not_set_is_named() -> None:
+    shelf = Shelf(model("a", "m"), model("b", "m"), keys=())
+    shelf.unset = {"b": "NOPE"}
+    unset = f"The variable NOPE, which {PATHS.models} names as the key of the provider b, is not set"
+    with pytest.raises(ModelSelectionError) as caught:
+        require_key(shelf, model("b", "m"), PATHS)
+    assert str(caught.value) == f"{unset}. Set that environment variable, or give --api-key."
+    with pytest.raises(ModelSelectionError) as caught:
+        choose_model(shelf, Settings(), paths=PATHS)
+    assert str(caught.value).startswith(f"{unset}, and no other provider has a key. Set NOPE, save a key in")
+    assert "A_API_KEY" not in str(caught.value)
+
+
+def test_a_model_whose_api_is_unknown_is_not_chosen_by_itself() -> None:
+    shelf = Shelf(model("a", "odd", api="smoke"), model("a", "plain"), keys=("a",))
+    assert choose_model(shelf, Settings(), paths=PATHS).model.key == "a/plain"
+
+
+def test_an_unlisted_model_is_told_where_the_listed_ones_are() -> None:
+    with pytest.raises(ModelSelectionError) as caught:
+        find_model(SHELF, "alpha/big-5")
+    assert str(caught.value) == (
+        'The provider alpha has no model "big-5". Close to it: big-4, big-10. '
+        "List the models with --list-models, or add it to models.json."
+    )
+    with pytest.raises(ModelSelectionError) as caught:
+        find_model(Shelf(model("a", "m"), model("b", "m"), keys=()), "m")
+    assert str(caught.value) == '"m" is a model of several providers: a/m, b/m. Name one of these.'
 
 
 def test_b12_the_level_is_explicit_then_the_sessions_then_the_settings_and_clamped() -> None:

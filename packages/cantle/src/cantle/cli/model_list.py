@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cantle.console import Results, warn
 from cantle.errors import UserError
-from cantle.hub.model_selection import choose_model, require_key
+from cantle.hub.model_selection import choose_model, no_key, require_key
 from cantle.paths import ConfigPaths, config_directory
 from cantle.sdk import configured_models
 from cantle.settings import Settings
@@ -22,10 +22,13 @@ _HEAD = ("provider", "model", "context", "max-out", "thinking", "images")
 def list_models(options: argparse.Namespace) -> int:
     """Print the models of providers with a key, or those among them that a search fits."""
     warnings: list[str] = []
-    models = configured_models(ConfigPaths(config_directory()), warnings)
+    paths = ConfigPaths(config_directory())
+    models = configured_models(paths, warnings)
+    listed = _spoken(models, _authorised(models, paths, options), warnings)
     for warning in warnings:
         warn(warning)
-    listed = _usable(models, options)
+    if not listed:
+        raise UserError("There is no model that can be used.", f"Correct the APIs in {paths.models}.")
     wanted = [model for model in listed if _fits(model, options.list_models)]
     if not wanted:
         raise UserError(f'No model fits "{options.list_models}".', "`cantle --list-models` lists all.")
@@ -34,19 +37,31 @@ def list_models(options: argparse.Namespace) -> int:
     return results.code
 
 
-def _usable(models: Models, options: argparse.Namespace) -> Sequence[Model]:
+def _authorised(models: Models, paths: ConfigPaths, options: argparse.Namespace) -> Sequence[Model]:
     """The models of providers with a key; with `--provider` those of that one, which `--api-key` gives a key."""
     if options.provider:
-        first = choose_model(models, Settings(), provider=options.provider).model
+        first = choose_model(models, Settings(), paths=paths, provider=options.provider).model
         if not options.api_key:
-            require_key(models, first)
+            require_key(models, first, paths)
         return models.list(options.provider)
     listed = [model for model in models.list() if models.configured(model.provider)]
     if not listed:
-        raise UserError(
-            "No provider has a key.", "Set OPENAI_API_KEY, or describe a provider in models.json."
-        )
+        raise no_key(models, paths)
     return listed
+
+
+def _spoken(models: Models, listed: Sequence[Model], warnings: list[str]) -> Sequence[Model]:
+    """Those of them whose API is known. Adds a warning for each API that is not, with the first of its models."""
+    told: set[tuple[str, str]] = set()
+    spoken: list[Model] = []
+    for model in listed:
+        problem = models.api_problem(model)
+        if problem is None:
+            spoken.append(model)
+        elif (where := (model.provider, model.api)) not in told:
+            told.add(where)
+            warnings.append(f"{problem}.")
+    return spoken
 
 
 def _fits(model: Model, search: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from cantle.errors import ModelSelectionError
+from cantle.paths import ConfigPaths
 from cantle.settings import Settings
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, Provider
@@ -24,6 +25,7 @@ __all__ = [
     "choose_level",
     "choose_model",
     "find_model",
+    "no_key",
     "require_key",
 ]
 
@@ -38,6 +40,8 @@ class ModelLookup(Protocol):
     def list(self, provider: str | None = None) -> Sequence[Model]: ...
     def find(self, provider_id: str, model_id: str) -> Model | None: ...
     def configured(self, provider_id: str) -> bool: ...
+    def unset_variable(self, provider_id: str) -> str | None: ...
+    def api_problem(self, model: Model) -> str | None: ...
 
 
 class ModelChoice(Struct, frozen=True):
@@ -59,14 +63,10 @@ def find_model(models: ModelLookup, pattern: str, *, provider: str | None = None
     from cantle_ai.model_patterns import ModelPatternError, resolve_model
 
     try:
-        found = resolve_model(pattern, models.list(), provider, has_auth=models.configured)
+        found = resolve_model(pattern, models.list(), provider, has_auth=models.configured, unlisted=False)
     except ModelPatternError as error:
-        raise ModelSelectionError(f"{error}.") from None
-    if models.find(found.model.provider, found.model.id) is None:
-        raise ModelSelectionError(
-            f'The provider {found.model.provider} has no model "{found.model.id}".',
-            "List the models with --list-models, or add it to models.json.",
-        )
+        step = "" if error.candidates else "List the models with --list-models, or add it to models.json."
+        raise ModelSelectionError(f"{error}.", step) from None
     return ModelChoice(found.model, found.thinking_level)
 
 
@@ -83,6 +83,7 @@ def choose_model(
     models: ModelLookup,
     settings: Settings,
     *,
+    paths: ConfigPaths,
     explicit: Model | str | None = None,
     provider: str | None = None,
     from_session: tuple[str, str] | None = None,
@@ -107,9 +108,11 @@ def choose_model(
         if found is not None:
             return ModelChoice(found, None, _then(warnings, found))
     for row in models.providers:
-        if models.configured(row.id) and (available := models.list(row.id)):
-            return ModelChoice(available[0], None, _then(warnings, available[0]))
-    raise _no_key(warnings)
+        listed = models.list(row.id) if models.configured(row.id) else ()
+        usable = next((model for model in listed if models.api_problem(model) is None), None)
+        if usable is not None:
+            return ModelChoice(usable, None, _then(warnings, usable))
+    raise no_key(models, paths, warnings)
 
 
 def choose_level(
@@ -135,15 +138,45 @@ def checked_level(level: str) -> ThinkingLevel:
     )
 
 
-def require_key(models: ModelLookup, model: Model) -> None:
+def require_key(models: ModelLookup, model: Model, paths: ConfigPaths) -> None:
     """Raise :class:`ModelSelectionError` when nothing would authorise a request to the model's provider."""
     if models.configured(model.provider):
         return
+    unset = models.unset_variable(model.provider)
+    if unset is not None:
+        raise ModelSelectionError(
+            _capital(_unset(unset, model.provider, paths)) + ".",
+            "Set that environment variable, or give --api-key.",
+        )
     row = next((row for row in models.providers if row.id == model.provider), None)
     variable = row.key_variables[0] if row is not None and row.key_variables else None
     ways = [f"set {variable}"] if variable else []
-    ways += ["give --api-key", f'add "{model.provider}" to auth.json', "give it an apiKey in models.json"]
+    ways += [
+        "give --api-key",
+        f'add "{model.provider}" to {paths.auth}',
+        f"give it an apiKey in {paths.models}",
+    ]
     raise ModelSelectionError(f"There is no key for the provider {model.provider}.", _sentence(ways))
+
+
+def no_key(models: ModelLookup, paths: ConfigPaths, warnings: Sequence[str] = ()) -> ModelSelectionError:
+    """The error for a configuration in which no provider has a key. `warnings` say what was tried before."""
+    unset = {row.id: name for row in models.providers if (name := models.unset_variable(row.id)) is not None}
+    reasons = [*warnings, *(_unset(name, provider, paths) for provider, name in unset.items())]
+    text = "No model can be used, because no provider has a key."
+    if reasons:
+        text = _capital(f"{'; '.join(reasons)}, and no other provider has a key.")
+    known = next((row.key_variables[0] for row in models.providers if row.key_variables), None)
+    wanted = " or ".join(dict.fromkeys(unset.values())) or known
+    ways = [f"set {wanted}"] if wanted else []
+    ways += [f"save a key in {paths.auth}"]
+    ways += [] if unset else [f"describe a provider in {paths.models}"]
+    ways += ["name a model with --model and give --api-key"]
+    return ModelSelectionError(text, _sentence(ways))
+
+
+def _unset(variable: str, provider: str, paths: ConfigPaths) -> str:
+    return f"the variable {variable}, which {paths.models} names as the key of the provider {provider}, is not set"
 
 
 def _stored(
@@ -169,7 +202,7 @@ def _stored(
 
 
 def _then(warnings: Sequence[str], model: Model) -> tuple[str, ...]:
-    return tuple(f"{warning[0].upper()}{warning[1:]}; using {model.key}." for warning in warnings)
+    return tuple(f"{_capital(warning)}; using {model.key}." for warning in warnings)
 
 
 def _first_of(models: ModelLookup, provider: str) -> Model:
@@ -191,20 +224,9 @@ def _unknown_provider(models: ModelLookup, provider: str) -> ModelSelectionError
     )
 
 
-def _no_key(warnings: Sequence[str]) -> ModelSelectionError:
-    text = "No model can be used, because no provider has a key."
-    if warnings:
-        text = f"{'; '.join(warnings)}, and no other provider has a key."
-        text = text[0].upper() + text[1:]
-    ways = [
-        "Set OPENAI_API_KEY",
-        "save a key in auth.json",
-        "describe a provider in models.json",
-        "name a model with --model and give --api-key",
-    ]
-    return ModelSelectionError(text, _sentence(ways))
-
-
 def _sentence(ways: Sequence[str]) -> str:
-    joined = ", ".join(ways[:-1]) + f", or {ways[-1]}."
-    return joined[0].upper() + joined[1:]
+    return _capital(", ".join(ways[:-1]) + f", or {ways[-1]}.")
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
