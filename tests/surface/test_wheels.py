@@ -2,14 +2,19 @@
 
 import json
 import os
+import posixpath
+import re
 import subprocess
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from tests.support.paths import PACKAGES, ROOT, own_files
 from tools.dev import environment, find_uv
+
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)[^)]*\)")
+"""The file that a Markdown link within the repository leads to."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -77,6 +82,23 @@ def test_the_wheel_carries_readme_docs_and_examples(wheels: dict[str, Path]) -> 
     }
     assert shared
     assert {f"cantle/_share/{name}" for name in shared} - held == set()
+
+
+def test_links_between_the_pages_in_the_wheel_lead_somewhere(wheels: dict[str, Path]) -> None:
+    with zipfile.ZipFile(wheels["cantle"]) as archive:
+        held = {name.removeprefix("cantle/_share/") for name in archive.namelist() if "/_share/" in name}
+        pages = {
+            name: archive.read(f"cantle/_share/{name}").decode() for name in held if name.endswith(".md")
+        }
+    links = [(page, link) for page, text in pages.items() for link in LINK.findall(text)]
+    assert ("README.md", "packages/ai/README.md") in links
+    folders = {str(parent) for name in held for parent in PurePosixPath(name).parents}
+    dead = [
+        (page, link)
+        for page, link in links
+        if posixpath.normpath(posixpath.join(posixpath.dirname(page), link)) not in held | folders
+    ]
+    assert dead == []
 
 
 def test_a_wheel_from_the_source_distribution_is_the_same(wheels: dict[str, Path], tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def _scripted(file: str) -> dict[str, Any]:
     try:
         script = load_script(Path(file))
     except ConfigurationError as error:
-        raise UserError(f"{str(error).rstrip('.')}.") from None
+        raise UserError(f"{error}.") from None
     models = Models()
     script.register(models)
     return {"models": models, "model": script.model}
