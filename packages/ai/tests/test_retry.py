@@ -6,7 +6,8 @@ import pytest
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.messages import AssistantMessage, StopReason
-from cantle_ai.retry import RetryPolicy, delay_ms, retryable
+from cantle_ai.retry import delay_ms, retryable
+from cantle_ai.retry_policy import RetryPolicy
 from cantle_ai.usage import Usage
 
 

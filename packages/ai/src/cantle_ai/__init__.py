@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from cantle_ai.models import Models
     from cantle_ai.models_file import ModelsFile, load_models_file
     from cantle_ai.overflow import is_overflow
-    from cantle_ai.retry import RetryPolicy, delay_ms, retryable
+    from cantle_ai.retry import delay_ms, retryable
+    from cantle_ai.retry_policy import RetryPolicy
     from cantle_ai.shortcuts import ask, complete
     from cantle_ai.stream import AssistantMessageStream, StreamFunction, StreamReader
     from cantle_ai.usage import Cost, Price, PriceTier, Usage, cost_of, total_usage
@@ -113,7 +114,7 @@ _MODULES = {
     "PriceTier": "cantle_ai.usage",
     "Provider": "cantle_ai.model",
     "ProviderError": "cantle_ai.errors",
-    "RetryPolicy": "cantle_ai.retry",
+    "RetryPolicy": "cantle_ai.retry_policy",
     "StopReason": "cantle_ai.messages",
     "StreamFunction": "cantle_ai.stream",
     "StreamOptions": "cantle_ai.model",

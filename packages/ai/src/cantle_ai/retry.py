@@ -8,24 +8,13 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
-
 from cantle_ai.errors import ErrorDetails
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.overflow import is_overflow
 from cantle_ai.quota import is_quota_exhausted
+from cantle_ai.retry_policy import RetryPolicy
 
-__all__ = ["RetryPolicy", "delay_ms", "retryable"]
-
-
-class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How often and how patiently. 2 s, 4 s, 8 s by default."""
-
-    max_retries: int = 3
-    base_delay_ms: int = 2000
-    """The first wait; each following one is twice as long."""
-    max_delay_ms: int = 60_000
-    """No wait is longer, whatever a server asks for. 0 sets no limit."""
+__all__ = ["delay_ms", "retryable"]
 
 
 def retryable(message: AssistantMessage) -> bool:

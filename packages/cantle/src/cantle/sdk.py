@@ -18,7 +18,7 @@ from cantle.hub.agent_session import AgentSession, SessionParts, session_variabl
 from cantle.hub.model_selection import choose_level, choose_model, require_key
 from cantle.hub.opening import opening
 from cantle.hub.recorder import Recorder
-from cantle.hub.retry import Pause, RetryLimits, pause
+from cantle.hub.retry import Pause, pause
 from cantle.hub.tool_selection import select_tools
 from cantle.paths import (
     ConfigPaths,
@@ -44,6 +44,7 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, StreamOptions
 from cantle_ai.models import Models
+from cantle_ai.retry_policy import RetryPolicy
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import session_folder
 from cantle_session.projection import SessionContext
@@ -147,7 +148,7 @@ async def create_agent_session(
             models=runtime,
             paths=paths,
             api_key_provider=None if api_key is None else choice.model.provider,
-            retry=_retry_limits(settings),
+            retry=_retry_policy(settings),
             warnings=warnings,
             pause=pause,
             cleanup=(environment.close, runtime.aclose) if models is None else (environment.close,),
@@ -317,8 +318,8 @@ def _appended(cwd: Path, paths: ConfigPaths, trusted: bool) -> Sequence[str]:
     return () if text is None else (text,)
 
 
-def _retry_limits(settings: Settings) -> RetryLimits:
-    return RetryLimits(
+def _retry_policy(settings: Settings) -> RetryPolicy:
+    return RetryPolicy(
         max_retries=settings.max_retries if settings.retry_enabled else 0,
         base_delay_ms=settings.retry_base_delay_ms,
         max_delay_ms=settings.retry_max_delay_ms,

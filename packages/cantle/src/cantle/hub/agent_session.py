@@ -34,7 +34,7 @@ from cantle.hub.events import (
 from cantle.hub.model_selection import checked_level, find_model, require_key
 from cantle.hub.queues import queue_update, watch_queues
 from cantle.hub.recorder import Recorder
-from cantle.hub.retry import Pause, Retry, RetryLimits, pause
+from cantle.hub.retry import Pause, Retry, pause
 from cantle.paths import ConfigPaths
 from cantle_agent.agent import Agent
 from cantle_agent.errors import AgentBusyError, ListenerError
@@ -45,6 +45,7 @@ from cantle_ai.abort import AbortController, AbortError
 from cantle_ai.content import ImageContent, TextContent, UnknownContent, UserContent
 from cantle_ai.messages import AssistantMessage, ThinkingLevel, UserMessage
 from cantle_ai.model import Model
+from cantle_ai.retry_policy import RetryPolicy
 from cantle_ai.usage import Usage
 from cantle_session.session import Session
 
@@ -69,7 +70,7 @@ class SessionParts(Struct, kw_only=True):
     recorder: Recorder
     models: Models
     paths: ConfigPaths
-    retry: RetryLimits = RetryLimits()
+    retry: RetryPolicy = RetryPolicy()
     api_key_provider: str | None = None
     """A provider that needs no key from elsewhere, because one was given for this session alone."""
     warnings: Sequence[str] = ()
@@ -319,7 +320,7 @@ class AgentSession:
         """Wait for the next attempt, and take the failure out of what the model is told. False when aborted."""
         wait_ms = self._retry.begin(failed)
         text = failed.error_message or "The request failed"
-        begin = AutoRetryStart(self._retry.attempt, self._retry.limits.max_retries, wait_ms, text)
+        begin = AutoRetryStart(self._retry.attempt, self._retry.policy.max_retries, wait_ms, text)
         try:
             await self._emit(begin)
             await self._parts.pause(wait_ms / 1000, self._stop.signal)

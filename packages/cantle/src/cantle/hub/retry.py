@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from msgspec import Struct
-
 from cantle_ai.abort import AbortSignal
 from cantle_ai.messages import AssistantMessage
+from cantle_ai.retry_policy import RetryPolicy
 
-__all__ = ["Pause", "Retry", "RetryLimits", "pause"]
+__all__ = ["Pause", "Retry", "pause"]
 
 Pause: TypeAlias = "Callable[[float, AbortSignal], Awaitable[None]]"
 """Waits so many seconds, or until the signal is aborted. The clock of retries; tests bring their own."""
@@ -26,25 +25,16 @@ async def pause(seconds: float, signal: AbortSignal) -> None:
         pass
 
 
-class RetryLimits(Struct, frozen=True, kw_only=True):
-    """How often and how patiently; the fields of :class:`cantle_ai.retry.RetryPolicy`."""
-
-    max_retries: int = 3
-    """0 tries nothing again."""
-    base_delay_ms: int = 2000
-    max_delay_ms: int = 60_000
-
-
 class Retry:
     """Counts the attempts to get one answer. Every answer that comes starts the count anew."""
 
-    def __init__(self, limits: RetryLimits) -> None:
-        self.limits = limits
+    def __init__(self, policy: RetryPolicy) -> None:
+        self.policy = policy
         self.attempt = 0
 
     def wanted(self, message: AssistantMessage) -> bool:
         """Whether this failure is worth another attempt, and one is left."""
-        if message.stop_reason != "error" or self.attempt >= self.limits.max_retries:
+        if message.stop_reason != "error" or self.attempt >= self.policy.max_retries:
             return False
         from cantle_ai.retry import retryable  # its tables are compiled; most runs never need them
 
@@ -52,15 +42,10 @@ class Retry:
 
     def begin(self, message: AssistantMessage) -> int:
         """Count an attempt. Returns how many milliseconds to wait for it."""
-        from cantle_ai.retry import RetryPolicy, delay_ms
+        from cantle_ai.retry import delay_ms
 
         self.attempt += 1
-        policy = RetryPolicy(
-            max_retries=self.limits.max_retries,
-            base_delay_ms=self.limits.base_delay_ms,
-            max_delay_ms=self.limits.max_delay_ms,
-        )
-        return delay_ms(message, self.attempt, policy)
+        return delay_ms(message, self.attempt, self.policy)
 
     def end(self) -> int:
         """Forget the attempts. Returns how many there were; 0 when nothing was being retried."""
