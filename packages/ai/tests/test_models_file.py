@@ -49,6 +49,13 @@ def test_a_file_need_not_exist(tmp_path: Path) -> None:
     assert load_models_file(tmp_path / "models.json").providers == {}
 
 
+def test_the_path_may_be_a_text(tmp_path: Path) -> None:
+    path = written(tmp_path, {"providers": {"p": LOCAL}})
+    assert load_models_file(str(path)) == load_models_file(path)
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        load_models_file(str(tmp_path))
+
+
 @pytest.mark.parity("models.defaults")
 def test_a_model_needs_no_more_than_an_id(tmp_path: Path) -> None:
     model = found(models(tmp_path, {"providers": {"p": LOCAL}}), "p", "m")

@@ -62,12 +62,13 @@ class ModelsFile(Struct, frozen=True, kw_only=True):
     """Sentences about what is understood and not supported."""
 
 
-def load_models_file(path: Path, *, known: Collection[str] | None = None) -> ModelsFile:
+def load_models_file(path: Path | str, *, known: Collection[str] | None = None) -> ModelsFile:
     """Read the file at `path`; one that does not exist, or is empty, says nothing.
 
     `known` are the ids of the providers that exist without it, the built-in ones by default; all others must be described in full. Raises
     :class:`ConfigurationError`.
     """
+    path = Path(path)
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -1,6 +1,7 @@
 """The scripted model: what a script says is what arrives, the same on every machine."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from cantle_ai.models import Models
 from cantle_ai.testing.checker import check_events, checked_function
 from cantle_ai.testing.response import Answer, CallBlock, Response, TextBlock
 from cantle_ai.testing.scripted import ScriptedModel, StepClock, scripted_model
+from cantle_ai.testing.server.server import StrictServer
 from cantle_ai.usage import Price
 
 
@@ -249,6 +251,27 @@ async def test_a_function_that_fails_is_an_error_event():
 def test_a_response_that_is_none_is_refused_at_once():
     with pytest.raises(ValueError, match="unknown field `contnt`"):
         ScriptedModel([{"contnt": "x"}])
+
+
+@pytest.mark.parametrize("maker", [ScriptedModel, StrictServer])
+@pytest.mark.parametrize(
+    ("responses", "said"),
+    [
+        ("abc", "the responses must be a list, even of one"),
+        (b"abc", "the responses must be a list, even of one"),
+        ({"content": "x"}, "the responses must be a list, even of one"),
+        (None, "the responses must be a list, even of one"),
+        (["ok", None], "response 2: a response is a text, .* not NoneType"),
+        ([5], "response 1: a response is a text, .* not int"),
+        ([["a"]], "response 1: .* a list of blocks, not str"),
+        (["ok", "ok", {"contnt": "x"}], "response 3: Object contains unknown field"),
+    ],
+)
+def test_what_is_no_script_is_refused_with_a_sentence(maker: Any, responses: object, said: str):
+    with pytest.raises(ValueError, match=said):
+        maker(responses)
+    with pytest.raises(ValueError, match=said):
+        maker().extend(responses)
 
 
 def result(text: str, tool: str = "read", *, is_error: bool = False) -> ToolResultMessage:

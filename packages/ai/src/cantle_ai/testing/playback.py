@@ -18,14 +18,7 @@ def played(
     model: Model, options: StreamOptions, source: EventSource, *, clock: Callable[[], int]
 ) -> AssistantMessageStream:
     """The stream of an answer of `model` whose events `source` makes. `clock` gives Unix milliseconds."""
-    builder = AnswerBuilder(
-        api=model.api,
-        provider=model.provider,
-        model=model.id,
-        price=model.price,
-        thinking_level=options.thinking,
-        clock=clock,
-    )
+    builder = AnswerBuilder.of(model, thinking_level=options.thinking, clock=clock)
     return AssistantMessageStream(source, builder, signal=options.signal)
 
 

@@ -20,8 +20,8 @@ a misspelt fault must not pass as an answer without one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -42,7 +42,10 @@ __all__ = [
     "When",
     "check_chunk",
     "response_of",
+    "responses_of",
 ]
+
+_F = TypeVar("_F", bound=Callable[..., object])
 
 Chunk: TypeAlias = int | tuple[int, int] | None
 """Characters in one delta: so many, between so many, or a whole block at once.
@@ -209,4 +212,32 @@ def response_of(value: Answer) -> Response:
         case Mapping():
             return msgspec.convert(dict(value), Response)
         case _:
-            return Response(content=tuple(value))
+            return Response(content=_blocks(value))
+
+
+def responses_of(answers: Iterable[Answer | _F]) -> list[Response | _F]:
+    """A script's entries: functions as they are, all else by :func:`response_of`.
+
+    Raises ValueError, which says which of them, from 1, is no response.
+    """
+    given: object = answers
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise ValueError("the responses must be a list, even of one: [response]")
+    entries: list[Response | _F] = []
+    for number, answer in enumerate(answers, 1):
+        try:
+            entries.append(answer if callable(answer) else response_of(answer))
+        except ValueError as error:
+            raise ValueError(f"response {number}: {error}") from error
+    return entries
+
+
+def _blocks(value: object) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    for block in value if isinstance(value, list | tuple) else (value,):
+        if not isinstance(block, TextBlock | ThinkingBlock | CallBlock):
+            raise ValueError(
+                f"a response is a text, an object, a block or a list of blocks, not {type(block).__name__}"
+            )
+        blocks.append(block)
+    return tuple(blocks)

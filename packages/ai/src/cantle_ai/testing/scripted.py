@@ -39,6 +39,7 @@ from cantle_ai.testing.response import (
     ThinkingBlock,
     check_chunk,
     response_of,
+    responses_of,
 )
 from cantle_ai.testing.script import LastMessage, Script
 from cantle_ai.usage import Price, Usage
@@ -113,7 +114,7 @@ class ScriptedModel:
         self.model = scripted_model() if model is None else model
         self.requests: list[Context] = []
         self._always = responses if callable(responses) else None
-        self._script: Script[AnswerFunction] = Script(() if callable(responses) else map(_entry, responses))
+        self._script: Script[AnswerFunction] = Script(() if callable(responses) else responses_of(responses))
         self._seed = seed
         self._chunk = chunk
         self._rate = rate
@@ -124,7 +125,7 @@ class ScriptedModel:
 
     def extend(self, responses: Iterable[Answer | AnswerFunction]) -> None:
         """Add responses at the end of the script."""
-        self._script.extend(map(_entry, responses))
+        self._script.extend(responses_of(responses))
 
     @property
     def left(self) -> int:
@@ -305,7 +306,3 @@ def _error(failure: Failure) -> ProviderError:
         retry_after=None if wait is None else wait / 1000,
         kind=failure.kind,
     )
-
-
-def _entry(answer: Answer | AnswerFunction) -> Response | AnswerFunction:
-    return answer if callable(answer) else response_of(answer)

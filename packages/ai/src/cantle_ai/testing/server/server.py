@@ -25,7 +25,16 @@ from typing import Self, TypeAlias, cast
 
 from cantle_ai.codec import JsonObject, encode_json
 from cantle_ai.testing.playback import seeded
-from cantle_ai.testing.response import Answer, Chunk, Failure, HttpAnswer, Response, check_chunk, response_of
+from cantle_ai.testing.response import (
+    Answer,
+    Chunk,
+    Failure,
+    HttpAnswer,
+    Response,
+    check_chunk,
+    response_of,
+    responses_of,
+)
 from cantle_ai.testing.script import Script
 from cantle_ai.testing.server.body import Body
 from cantle_ai.testing.server.chat_playback import ChatPlayback, error_body
@@ -69,7 +78,7 @@ class StrictServer:
         check_chunk(chunk)
         self.requests: list[Received] = []
         self._always = responses if callable(responses) else None
-        self._script: Script[RequestFunction] = Script(() if callable(responses) else map(_entry, responses))
+        self._script: Script[RequestFunction] = Script(() if callable(responses) else responses_of(responses))
         self._seed = seed
         self._chunk = chunk
         self._rate = rate
@@ -157,7 +166,7 @@ class StrictServer:
 
     def extend(self, responses: Iterable[Answer | RequestFunction]) -> None:
         """Add responses at the end of the script."""
-        self._script.extend(map(_entry, responses))
+        self._script.extend(responses_of(responses))
 
     def new_conversation(self) -> None:
         """Do not hold the next request against those before it."""
@@ -351,7 +360,3 @@ async def _until_hung_up(reader: asyncio.StreamReader) -> None:
     while await reader.read(4096):
         pass
     raise _HungUp
-
-
-def _entry(answer: Answer | RequestFunction) -> Response | RequestFunction:
-    return answer if callable(answer) else response_of(answer)
