@@ -8,6 +8,7 @@ order is the order of their first sign. The rules of the twelve events are kept 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,6 +31,9 @@ from cantle_ai.events import (
 )
 from cantle_ai.messages import AssistantMessage, StopReason, now_ms
 from cantle_ai.usage import Price, Usage, cost_of
+
+if TYPE_CHECKING:
+    from cantle_ai.model import Model
 
 __all__ = ["AnswerBuilder"]
 
@@ -67,6 +71,20 @@ class AnswerBuilder:
             thinking_level=thinking_level,
         )
         self._events: list[AssistantMessageEvent] = [Start(self.message)]
+
+    @classmethod
+    def of(
+        cls, model: Model, *, thinking_level: str | None = None, clock: Callable[[], int] = now_ms
+    ) -> AnswerBuilder:
+        """The builder of an answer of `model`."""
+        return cls(
+            api=model.api,
+            provider=model.provider,
+            model=model.id,
+            price=model.price,
+            thinking_level=thinking_level,
+            clock=clock,
+        )
 
     def take(self) -> list[AssistantMessageEvent]:
         """The events made since the last call."""

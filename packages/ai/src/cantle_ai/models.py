@@ -155,9 +155,7 @@ class Models:
         if registered is not None:
             return registered(model, context, options)
         level = model.clamp(options.thinking) if options.thinking in THINKING_LEVELS else None
-        builder = AnswerBuilder(
-            api=model.api, provider=model.provider, model=model.id, price=model.price, thinking_level=level
-        )
+        builder = AnswerBuilder.of(model, thinking_level=level)
 
         def source(
             builder: AnswerBuilder, signal: AbortSignal

@@ -219,7 +219,7 @@ class _Answer:
     def __init__(self, source: EventSource, builder: AnswerBuilder, signal: AbortSignal | None) -> None:
         self.source = source
         self.builder = builder
-        self.abort = AbortController()
+        self.abort = AbortController(signal)
         self.readers: weakref.WeakSet[StreamReader] = weakref.WeakSet()
         self.batch: Sequence[AssistantMessageEvent] = ()
         self.batch_number = 0
@@ -230,9 +230,6 @@ class _Answer:
         self._pump: asyncio.Task[None] | None = None
         self._closing = False
         self.abort.signal.add_callback(self._on_abort)
-        self._unlink = _nothing
-        if signal is not None:
-            self._unlink = signal.add_callback(lambda: self.abort.abort(signal.reason or _ABORTED))
 
     def so_far(self) -> Sequence[AssistantMessageEvent]:
         """What a reader that joins now starts with."""
@@ -283,7 +280,7 @@ class _Answer:
     def forgotten(self) -> None:
         """Nobody can ask for the answer any more."""
         if self._pump is None or self._pump.done():
-            self._unlink()
+            self.abort.detach()
         else:
             self._soon(self.abort.abort)
 
@@ -321,7 +318,7 @@ class _Answer:
 
     def _finish(self, pump: asyncio.Task[None] | None) -> None:
         """The source is done: make sure that the answer has an end, whatever happened."""
-        self._unlink()
+        self.abort.detach()
         raised = None if pump is None or pump.cancelled() else pump.exception()
         failure, self._failure = self._failure or raised, None
         if self.final is not None:
@@ -364,7 +361,3 @@ class _Answer:
 def _end_of(message: AssistantMessage) -> Done | Error:
     reason = message.stop_reason
     return Error(reason, message) if message.failed else Done(reason, message)
-
-
-def _nothing() -> None:
-    return None
