@@ -133,14 +133,14 @@ class TestFoldersThatMayNotBeEntered:
         closed(player.config)
         for arguments in (PLAY, ("-c", *PLAY), ("--list-models",)):
             done = spawn(bound_by_permissions(player.words(*arguments)), player)
-            assert_one_sentence(done, "Permission denied")
+            assert_one_sentence(done, "permission denied")
 
     def test_the_project_s_own(self, player: Cli) -> None:
         closed(player.cwd / ".cantle")
         done = spawn(bound_by_permissions(player.words(*PLAY)), player)
         assert (done.returncode, done.stdout) == (0, "hello\n"), done
         done = spawn(bound_by_permissions(player.words("--approve", *PLAY)), player)
-        assert_one_sentence(done, "Permission denied")
+        assert_one_sentence(done, "permission denied")
 
     def test_the_working_directory(self, player: Cli) -> None:
         work = player.cwd / "closed"
@@ -158,7 +158,7 @@ class TestFoldersThatMayNotBeEntered:
         done = spawn(bound_by_permissions(player.words(option, str(inside), *PLAY)), player)
         assert "Traceback" not in done.stderr
         if option != "--system-prompt":
-            assert_one_sentence(done, "Permission denied")
+            assert_one_sentence(done, "permission denied")
 
 
 def test_a_relative_configuration_folder_without_a_working_directory(player: Cli) -> None:
