@@ -142,3 +142,13 @@ def test_a_total_is_the_sum(parts: list[Usage]) -> None:
 def test_one_unknown_cost_makes_the_total_unknown() -> None:
     known, unknown = Usage(cost=Cost(total=1.5)), Usage(cost=Cost(unknown=True))
     assert total_usage([known, unknown, known]).cost == Cost(total=3.0, unknown=True)
+
+
+@pytest.mark.parametrize("figure", [10**400, -(10**400), 1e300, float("inf"), 10**18])
+def test_figures_beyond_all_reason_count_as_nothing_and_are_kept(figure: float) -> None:
+    usage = Usage.from_json({"input": figure, "output": 2, "cost": {"input": figure, "total": 0.5}})
+    assert (usage.input, usage.output, usage.cost.input, usage.cost.total) == (0, 2, 0.0, 0.5)
+    raw = usage.to_json()
+    assert raw["input"] == figure
+    assert isinstance(raw["cost"], dict) and raw["cost"]["input"] == figure
+    assert total_usage([usage, usage]).output == 4

@@ -76,15 +76,18 @@ def unknown_fields(raw: JsonObject, known: frozenset[str]) -> JsonObject | None:
     return {key: value for key, value in raw.items() if key not in known}
 
 
-def kept_fields(
-    raw: JsonObject, known: frozenset[str], optional: Mapping[str, type | tuple[type, ...]]
-) -> JsonObject | None:
-    """The fields of `raw` to keep as they are: unknown ones, and `optional` ones that have another type.
+def kept_fields(raw: JsonObject, known: Mapping[str, type | tuple[type, ...]]) -> JsonObject | None:
+    """The fields of `raw` to keep as they are: unknown ones, and those of another type than `known` says.
 
-    A message is not lost because one of its lesser fields is odd. None when there are none.
+    A message is not lost because one of its lesser fields is odd. None when there are none: then each field
+    has its type or is missing.
     """
-    odd = [key for key, kind in optional.items() if key in raw and not isinstance(raw[key], kind)]
-    return unknown_fields(raw, known.difference(odd) if odd else known)
+    kept: JsonObject | None = None
+    for key, value in raw.items():
+        if not isinstance(value, known.get(key, ())):
+            kept = kept or {}
+            kept[key] = value
+    return kept
 
 
 def _decode_slowly(data: bytes | str) -> Json:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias, cast
 
-from cantle_ai.codec import Json, JsonObject, decode_json, kept_fields, unknown_fields
+from cantle_ai.codec import Json, JsonObject, decode_json, kept_fields
 
 __all__ = [
     "AssistantContent",
@@ -260,41 +260,72 @@ def content_from_json(raw: Json) -> Content:
     """One block from its JSON. Never raises: what does not fit becomes an :class:`UnknownContent`."""
     if not isinstance(raw, dict):
         return UnknownContent(raw)
-    match raw:
-        case {"type": "text", "text": str(text)}:
-            extra = kept_fields(raw, _TEXT_KEYS, _TEXT_OPTIONAL)
-            return TextContent(text, signature=_optional(raw, "textSignature"), extra=extra)
-        case {"type": "thinking", "thinking": str(thinking)}:
-            return ThinkingContent(
-                thinking,
-                signature=_optional(raw, "thinkingSignature"),
-                redacted=raw.get("redacted") is True,
-                extra=kept_fields(raw, _THINKING_KEYS, _THINKING_OPTIONAL),
-            )
-        case {"type": "image", "data": str(data), "mimeType": str(mime_type)}:
-            return ImageContent(data, mime_type, extra=unknown_fields(raw, _IMAGE_KEYS))
-        case {"type": "toolCall", "id": str(call_id), "name": str(name), "arguments": dict(arguments)}:
-            return ToolCall(
-                call_id,
-                name,
-                arguments,
-                thought_signature=_optional(raw, "thoughtSignature"),
-                namespace=_optional(raw, "namespace"),
-                invalid_arguments=_optional(raw, "invalidArguments"),
-                extra=kept_fields(raw, _CALL_KEYS, _CALL_OPTIONAL),
-            )
-    return UnknownContent(raw)
+    match raw.get("type"):
+        case "text":
+            block: Content | None = _text(raw)
+        case "toolCall":
+            block = _call(raw)
+        case "thinking":
+            block = _thinking(raw)
+        case "image":
+            block = _image(raw)
+        case _:
+            block = None
+    return UnknownContent(raw) if block is None else block
 
 
-_TEXT_KEYS = frozenset({"type", "text", "textSignature"})
-_THINKING_KEYS = frozenset({"type", "thinking", "thinkingSignature", "redacted"})
-_IMAGE_KEYS = frozenset({"type", "data", "mimeType"})
-_CALL_KEYS = frozenset(
-    {"type", "id", "name", "arguments", "thoughtSignature", "namespace", "invalidArguments"}
-)
-_TEXT_OPTIONAL = {"textSignature": str}
-_THINKING_OPTIONAL = {"thinkingSignature": str, "redacted": bool}
-_CALL_OPTIONAL = {"thoughtSignature": str, "namespace": str, "invalidArguments": str}
+def _text(raw: JsonObject) -> TextContent | None:
+    text = raw.get("text")
+    if not isinstance(text, str):
+        return None
+    if len(raw) == 2:
+        return TextContent(text)
+    return TextContent(text, signature=_optional(raw, "textSignature"), extra=kept_fields(raw, _TEXT))
+
+
+def _thinking(raw: JsonObject) -> ThinkingContent | None:
+    thinking = raw.get("thinking")
+    if not isinstance(thinking, str):
+        return None
+    return ThinkingContent(
+        thinking,
+        signature=_optional(raw, "thinkingSignature"),
+        redacted=raw.get("redacted") is True,
+        extra=kept_fields(raw, _THINKING),
+    )
+
+
+def _image(raw: JsonObject) -> ImageContent | None:
+    data, mime_type = raw.get("data"), raw.get("mimeType")
+    if not (isinstance(data, str) and isinstance(mime_type, str)):
+        return None
+    return ImageContent(data, mime_type, extra=kept_fields(raw, _IMAGE))
+
+
+def _call(raw: JsonObject) -> ToolCall | None:
+    id, name, arguments = raw.get("id"), raw.get("name"), raw.get("arguments")
+    if not (isinstance(id, str) and isinstance(name, str) and isinstance(arguments, dict)):
+        return None
+    if len(raw) == 4:
+        return ToolCall(id, name, arguments)
+    return ToolCall(
+        id,
+        name,
+        arguments,
+        thought_signature=_optional(raw, "thoughtSignature"),
+        namespace=_optional(raw, "namespace"),
+        invalid_arguments=_optional(raw, "invalidArguments"),
+        extra=kept_fields(raw, _CALL),
+    )
+
+
+_TEXT = dict.fromkeys(("type", "text", "textSignature"), str)
+_THINKING = {"type": str, "thinking": str, "thinkingSignature": str, "redacted": bool}
+_IMAGE = dict.fromkeys(("type", "data", "mimeType"), str)
+_CALL: dict[str, type] = {
+    **dict.fromkeys(("type", "id", "name", "thoughtSignature", "namespace", "invalidArguments"), str),
+    "arguments": dict,
+}
 
 
 def _optional(raw: JsonObject, key: str) -> str | None:

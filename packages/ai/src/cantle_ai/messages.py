@@ -16,7 +16,7 @@ as it was. An answer with a stop reason that is not known reads as `stop`.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -285,58 +285,60 @@ def _user(raw: JsonObject) -> UserMessage | None:
     if not isinstance(content, str | list | None):
         return None
     blocks = content if isinstance(content, str) else cast("list[UserContent]", _blocks(content))
-    return UserMessage(blocks, _timestamp(raw), kept_fields(raw, _USER_KEYS, _USER_OPTIONAL))
+    return UserMessage(blocks, _timestamp(raw), kept_fields(raw, _USER))
 
 
 def _assistant(raw: JsonObject) -> AssistantMessage | None:
     content = raw.get("content")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
-    names = cast("list[str]", [raw.get(key, "") for key in ("api", "provider", "model")])
-    if not isinstance(content, list | None) or not all(isinstance(name, str) for name in names):
+    if not isinstance(content, list | None):
+        return None
+    extra = kept_fields(raw, _ASSISTANT)
+    if extra is not None and not extra.keys().isdisjoint(_NAMES):
         return None
     stop = raw.get("stopReason", "stop")
-    known_stop = isinstance(stop, str) and stop in _STOP_REASONS
-    known = _ASSISTANT_KEYS if known_stop else _ASSISTANT_KEYS - {"stopReason"}
-    optional = {
-        name: value
-        for name, key in _ASSISTANT_OPTIONAL
-        if isinstance(value := raw.get(key), _ASSISTANT_TYPES[key])
-    }
+    if not isinstance(stop, str) or stop not in _STOP_REASONS:
+        stop, extra = "stop", {**(extra or {}), "stopReason": stop}
+    typed = raw if extra is None else {key: value for key, value in raw.items() if key not in extra}
+    get = cast("Callable[..., Any]", typed.get)
     return AssistantMessage(
         cast("list[AssistantContent]", _blocks(content)),
-        **cast("dict[str, Any]", optional),
-        api=names[0],
-        provider=names[1],
-        model=names[2],
-        usage=Usage.from_json(raw.get("usage")),
-        stop_reason=cast("StopReason", stop if known_stop else "stop"),
-        timestamp=_timestamp(raw),
-        extra=kept_fields(raw, known, _ASSISTANT_TYPES),
+        get("api", ""),
+        get("provider", ""),
+        get("model", ""),
+        Usage.from_json(get("usage")),
+        cast("StopReason", stop),
+        _timestamp(raw),
+        error_message=get("errorMessage"),
+        response_id=get("responseId"),
+        response_model=get("responseModel"),
+        raw_stop_reason=get("rawStopReason"),
+        thinking_level=get("thinkingLevel"),
+        duration_ms=get("durationMs"),
+        deferred=get("deferred"),
+        extra=extra,
     )
 
 
 def _tool_result(raw: JsonObject) -> ToolResultMessage | None:
-    match raw:
-        case {"toolCallId": str(call_id), "toolName": str(name)}:
-            content = raw.get("content")
-            duration = raw.get("durationMs")
-            if isinstance(content, str):
-                content = [{"type": "text", "text": content}]
-            if not isinstance(content, list | None):
-                return None
-            return ToolResultMessage(
-                call_id,
-                name,
-                cast("list[UserContent]", _blocks(content)),
-                is_error=raw.get("isError") is True,
-                details=raw.get("details"),
-                usage=Usage.from_json(raw["usage"]) if isinstance(raw.get("usage"), dict) else None,
-                duration_ms=duration if isinstance(duration, int) else None,
-                timestamp=_timestamp(raw),
-                extra=kept_fields(raw, _RESULT_KEYS, _RESULT_OPTIONAL),
-            )
-    return None
+    call_id, name, content = raw.get("toolCallId"), raw.get("toolName"), raw.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if not (isinstance(call_id, str) and isinstance(name, str) and isinstance(content, list | None)):
+        return None
+    usage, duration = raw.get("usage"), raw.get("durationMs")
+    return ToolResultMessage(
+        call_id,
+        name,
+        cast("list[UserContent]", _blocks(content)),
+        raw.get("isError") is True,
+        raw.get("details"),
+        Usage.from_json(usage) if isinstance(usage, dict) else None,
+        duration if isinstance(duration, int) else None,
+        _timestamp(raw),
+        kept_fields(raw, _RESULT),
+    )
 
 
 def _blocks(content: list[Json] | None) -> list[Any]:
@@ -370,24 +372,23 @@ _ASSISTANT_OPTIONAL = (
     ("thinking_level", "thinkingLevel"),
     ("deferred", "deferred"),
 )
-_USER_KEYS = frozenset({"role", "content", "timestamp"})
-_ASSISTANT_KEYS = frozenset(
-    {"role", "content", "api", "provider", "model", "usage", "stopReason", "timestamp"}
-) | {key for _, key in _ASSISTANT_OPTIONAL}
-_RESULT_KEYS = frozenset(
-    {"role", "toolCallId", "toolName", "content", "details", "usage", "isError", "durationMs", "timestamp"}
-)
-_ASSISTANT_TYPES: dict[str, type | tuple[type, ...]] = {
+_NAMES = frozenset({"api", "provider", "model"})
+_USER: dict[str, type | tuple[type, ...]] = {"role": str, "content": object, "timestamp": (int, float)}
+_ASSISTANT: dict[str, type | tuple[type, ...]] = {
+    **_USER,
+    **dict.fromkeys(_NAMES, str),
     **{key: str for _, key in _ASSISTANT_OPTIONAL},
     "durationMs": int,
     "deferred": dict,
     "usage": dict,
-    "timestamp": (int, float),
+    "stopReason": object,
 }
-_USER_OPTIONAL: dict[str, type | tuple[type, ...]] = {"timestamp": (int, float)}
-_RESULT_OPTIONAL: dict[str, type | tuple[type, ...]] = {
+_RESULT: dict[str, type | tuple[type, ...]] = {
+    **_USER,
+    "toolCallId": str,
+    "toolName": str,
+    "details": object,
+    "usage": dict,
     "isError": bool,
     "durationMs": int,
-    "usage": dict,
-    "timestamp": (int, float),
 }

@@ -10,8 +10,8 @@ cannot be known (a model without prices) is marked `unknown`, which is not the s
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -49,6 +49,17 @@ class Cost(Struct, frozen=True, gc=False):
     def from_json(cls, raw: Json) -> Cost:
         if not isinstance(raw, dict):
             return cls()
+        extra = _kept_figures(raw, _COST)
+        if extra is None:
+            get = cast("Callable[..., Any]", raw.get)
+            return cls(
+                get("input", 0.0),
+                get("output", 0.0),
+                get("cacheRead", 0.0),
+                get("cacheWrite", 0.0),
+                get("total", 0.0),
+                get("unknown", False),
+            )
         return cls(
             input=_number(raw.get("input")),
             output=_number(raw.get("output")),
@@ -56,7 +67,7 @@ class Cost(Struct, frozen=True, gc=False):
             cache_write=_number(raw.get("cacheWrite")),
             total=_number(raw.get("total")),
             unknown=raw.get("unknown") is True,
-            extra=kept_fields(raw, _COST_KEYS, _COST_TYPES),
+            extra=extra,
         )
 
 
@@ -93,6 +104,19 @@ class Usage(Struct, frozen=True, gc=False):
         """Usage from its JSON. Missing or odd figures count as zero; odd ones are kept in `extra`."""
         if not isinstance(raw, dict):
             return cls()
+        extra = _kept_figures(raw, _USAGE)
+        if extra is None:
+            get = cast("Callable[..., Any]", raw.get)
+            return cls(
+                get("input", 0),
+                get("output", 0),
+                get("cacheRead", 0),
+                get("cacheWrite", 0),
+                get("cacheWrite1h"),
+                get("reasoning"),
+                get("totalTokens", 0),
+                Cost.from_json(raw.get("cost")),
+            )
         return cls(
             input=_count(raw.get("input")),
             output=_count(raw.get("output")),
@@ -102,7 +126,7 @@ class Usage(Struct, frozen=True, gc=False):
             reasoning=_count(raw["reasoning"]) if raw.get("reasoning") is not None else None,
             total_tokens=_count(raw.get("totalTokens")),
             cost=Cost.from_json(raw.get("cost")),
-            extra=kept_fields(raw, _USAGE_KEYS, _USAGE_TYPES),
+            extra=extra,
         )
 
 
@@ -180,17 +204,33 @@ def _sum(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else a + b
 
 
+def _kept_figures(raw: JsonObject, known: Mapping[str, type | tuple[type, ...]]) -> JsonObject | None:
+    """What of it is no figure to count with: unknown, of another type, or beyond all reason."""
+    kept = kept_fields(raw, known)
+    for key, value in raw.items():
+        if value.__class__ in _NUMBERS and not -_LARGEST < value < _LARGEST:
+            kept = {**(kept or {}), key: value}
+    return kept
+
+
 def _count(value: Json) -> int:
-    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
+    return int(_number(value))
 
 
 def _number(value: Json) -> float:
-    return value if isinstance(value, int | float) and math.isfinite(value) else 0.0
+    return value if isinstance(value, int | float) and -_LARGEST < value < _LARGEST else 0.0
 
 
-_COST_KEYS = frozenset({"input", "output", "cacheRead", "cacheWrite", "total", "unknown"})
-_USAGE_KEYS = frozenset(
-    {"input", "output", "cacheRead", "cacheWrite", "cacheWrite1h", "reasoning", "totalTokens", "cost"}
-)
-_COST_TYPES = {key: bool if key == "unknown" else (int, float) for key in _COST_KEYS}
-_USAGE_TYPES = {key: dict if key == "cost" else int for key in _USAGE_KEYS}
+_LARGEST = 1e18
+"""No account has so many tokens or dollars; larger integers cannot be multiplied with a price."""
+_NUMBERS = (int, float)
+_COST: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "total"), (int, float)),
+    "unknown": bool,
+}
+_USAGE: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(
+        ("input", "output", "cacheRead", "cacheWrite", "cacheWrite1h", "reasoning", "totalTokens"), int
+    ),
+    "cost": dict,
+}
