@@ -82,6 +82,7 @@ def test_a_foreign_session_file_is_never_overwritten(configured: Cli, content: b
     refused(configured, *OPTIONS, "--session", str(file), "-p", "go", says="notes.jsonl")
 
 
+@pytest.mark.parity("cli.session-missing-path")
 def test_a_session_that_is_not_there(configured: Cli) -> None:
     refused(configured, *OPTIONS, "--session", "gone.jsonl", "-p", "go", says="gone.jsonl")
     refused(configured, *OPTIONS, "--session", "01234567", "-p", "go", says="01234567")
