@@ -85,6 +85,23 @@ async def test_f10_going_on_restores_messages_model_and_level(stage: NewStage) -
     assert roles(list(asked)) == ["user", "assistant", "toolResult", "assistant", "user"]
 
 
+async def test_going_on_counts_what_was_used_before_failed_answers_included(stage: NewStage) -> None:
+    broken = {"content": "Half", "usage": {"input": 5, "output": 1}, "error": {"status": 500}, "after": 1}
+    it = await stage([broken, CALL, "Whole."])
+    await it.session.prompt("go")
+    used = it.session.usage
+    await it.session.close()
+    assert it.session.usage == used
+    again = await stage(
+        [{"content": "More.", "usage": {"input": 7, "output": 2}}],
+        session=Session.open(it.session.session.file),
+    )
+    assert again.session.usage == used
+    await again.session.prompt("on")
+    assert again.session.usage.total_tokens == used.total_tokens + 9
+    assert again.session.usage == Session.open(it.session.session.file).usage()
+
+
 async def test_going_on_with_another_model_or_level_is_recorded(stage: NewStage) -> None:
     it = await stage(["One."])
     await it.session.prompt("go")

@@ -43,10 +43,10 @@ from cantle_agent.messages import AgentMessage
 from cantle_agent.patience import patiently
 from cantle_ai.abort import AbortController, AbortError
 from cantle_ai.content import ImageContent, TextContent, UnknownContent, UserContent
-from cantle_ai.messages import AssistantMessage, ThinkingLevel, UserMessage
+from cantle_ai.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
 from cantle_ai.model import Model
 from cantle_ai.retry_policy import RetryPolicy
-from cantle_ai.usage import Usage
+from cantle_ai.usage import Usage, total_usage
 from cantle_session.session import Session
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ class AgentSession:
         self._last: AssistantMessage | None = None
         self._failed: AssistantMessage | None = None
         self._unwritten: SessionError | None = None
+        self._before: Usage | None = Usage() if parts.session.leaf_id is None else None
+        self._since = Usage()
         self.agent.subscribe(self._on_event)
         watch_queues(self.agent, self._events.post)
 
@@ -141,8 +143,13 @@ class AgentSession:
 
     @property
     def usage(self) -> Usage:
-        """All tokens and cost of this conversation: answers, failed ones too, and what tools used themselves."""
-        return self.agent.usage
+        """All tokens and cost of this conversation: answers, failed ones too, and what tools used themselves.
+
+        Of a session that was continued it is read from the file the first time, so ask before it is closed.
+        """
+        if self._before is None:
+            self._before = self.session.usage()
+        return total_usage([self._before, self._since])
 
     @property
     def warnings(self) -> list[str]:
@@ -383,6 +390,8 @@ class AgentSession:
                 self._recorder.message(message)
             except SessionError as error:
                 self._unwritten = error
+            else:
+                self._count(message)
         await self._events.emit(event)
         if self._unwritten is not None:
             raise self._unwritten
@@ -390,6 +399,10 @@ class AgentSession:
             self._last = message
             if not message.failed and (attempts := self._retry.end()):
                 await self._events.emit(AutoRetryEnd(True, attempts))
+
+    def _count(self, message: AgentMessage) -> None:
+        if self._before is not None and isinstance(message, AssistantMessage | ToolResultMessage):
+            self._since = total_usage([self._since, message.usage or Usage()])
 
     async def _on_run_end(self, event: AgentEnd) -> None:
         last = self._last
