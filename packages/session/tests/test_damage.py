@@ -280,5 +280,5 @@ def test_a_file_that_is_no_session_is_refused_and_left_as_it_is(tmp_path, conten
 def test_what_is_no_file_is_refused(tmp_path):
     with pytest.raises(SessionFileError, match="not a file"):
         Session.open(tmp_path)
-    with pytest.raises(SessionFileError, match="No such file"):
+    with pytest.raises(SessionFileError, match="no such file"):
         Session.open(tmp_path / "none.jsonl")

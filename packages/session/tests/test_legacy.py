@@ -148,7 +148,7 @@ def test_an_old_file_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(SessionFileError, match="No space left"):
+    with pytest.raises(SessionFileError, match="no space left"):
         session.append_message(UserMessage("on"))
     monkeypatch.undo()
     assert file_of(session).read_bytes() == encoded(*V2)

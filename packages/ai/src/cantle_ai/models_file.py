@@ -32,6 +32,7 @@ from cantle_ai.fields import FieldError, Fields
 from cantle_ai.jsonc import JsoncError, parse_jsonc
 from cantle_ai.model_entries import ModelEntry, read_model_entry
 from cantle_ai.providers import BUILTIN_PROVIDERS
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["ModelsFile", "ProviderEntry", "load_models_file"]
 
@@ -74,7 +75,7 @@ def load_models_file(path: Path | str, *, known: Collection[str] | None = None) 
     except FileNotFoundError:
         return ModelsFile(path=path)
     except OSError as error:
-        raise ConfigurationError(path, f"cannot be read ({error.strerror})") from None
+        raise ConfigurationError(path, f"cannot be read: {reason_of(error)}; check its permissions") from None
     try:
         return _read(path, parse_jsonc(data), known if known is not None else _BUILTIN)
     except JsoncError as error:

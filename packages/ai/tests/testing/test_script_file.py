@@ -138,7 +138,7 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path):
 
 def test_a_file_that_is_not_there(tmp_path: Path):
     with pytest.raises(
-        ConfigurationError, match=r"cannot be read \(No such file or directory\): check the path"
+        ConfigurationError, match=r"cannot be read: no such file or directory; check the path"
     ):
         load_script(tmp_path / "none.json")
 

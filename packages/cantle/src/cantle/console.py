@@ -34,7 +34,7 @@ class Results:
         except BrokenPipeError:
             self.code = READER_GONE
         except OSError as error:
-            from cantle.errors import reason_of
+            from cantle_ai.system_errors import reason_of
 
             notice(f"the output could not be written: {reason_of(error)}.")
             self.code = 1

@@ -19,7 +19,6 @@ __all__ = [
     "ToolSelectionError",
     "UserError",
     "WorkingDirectoryError",
-    "reason_of",
 ]
 
 
@@ -53,8 +52,3 @@ class ToolSelectionError(UserError):
 
 class SessionError(UserError):
     """A session cannot be continued, or its file could not be written."""
-
-
-def reason_of(error: OSError) -> str:
-    """Why the system refused, in its own words, to stand inside a sentence: `permission denied`."""
-    return (error.strerror or str(error)).lower()

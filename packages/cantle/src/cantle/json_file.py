@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from cantle.errors import ConfigurationFileError, reason_of
+from cantle.errors import ConfigurationFileError
 from cantle_ai.codec import JsonObject
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["JSON_LOCK_SECONDS", "read_json_file", "update_json_file"]
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from cantle_ai.codec import JsonObject, decode_object
 from cantle_ai.messages import UserMessage, message_from_json
+from cantle_ai.system_errors import reason_of
 from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.folders import absolute_directory
 from cantle_session.lines import decode_header
@@ -193,7 +194,7 @@ def _files(folder: Path) -> Iterator[Path]:
         return
     except OSError as problem:
         raise SessionFileError(
-            folder, f"could not be listed: {problem.strerror or problem}; check its permissions"
+            folder, f"could not be listed: {reason_of(problem)}; check its permissions"
         ) from None
     for name in names:
         yield folder / name

@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.messages import now_ms
 from cantle_ai.model import Model
+from cantle_ai.system_errors import reason_of
 from cantle_ai.testing.response import Chunk, Response, check_chunk, response_of
 from cantle_ai.testing.scripted import ScriptedModel, scripted_model
 from cantle_ai.usage import Price
@@ -70,7 +71,7 @@ def read_script(path: Path | str) -> ScriptFile:
         data = Path(path).read_bytes()
     except OSError as error:
         raise ConfigurationError(
-            path, f"the script cannot be read ({error.strerror}): check the path"
+            path, f"the script cannot be read: {reason_of(error)}; check the path"
         ) from error
     try:
         return msgspec.json.decode(data, type=ScriptFile)

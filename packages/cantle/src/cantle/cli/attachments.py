@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cantle.errors import UserError, reason_of
+from cantle.errors import UserError
 from cantle.tools.paths import existing_path
 from cantle.tools.read.images import identify_image, image_result
 from cantle.tools.regular_files import open_regular
@@ -12,6 +12,7 @@ from cantle.tools.text_files import HEAD, decode_file, shown
 from cantle.tools.truncation import size_text
 from cantle_agent.tool import ToolError
 from cantle_ai.content import ImageContent
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["read_attachment", "text_of"]
 

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cantle.errors import UserError, reason_of
+from cantle.errors import UserError
 from cantle.paths import is_file
 from cantle_ai.content import TextContent, UserContent
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["collect_prompts", "piped_stdin", "text_or_file"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from cantle.console import Results, notice
 from cantle.demo.project_tests import Counts, run_tests
 from cantle.demo.script import PROMPT, responses
-from cantle.errors import UserError, reason_of
+from cantle.errors import UserError
 from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import SessionEvent
 from cantle.sdk import create_agent_session
@@ -21,6 +21,7 @@ from cantle_agent.events import MessageEnd, ToolExecutionEnd, ToolExecutionStart
 from cantle_ai.codec import encode_json
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.models import Models
+from cantle_ai.system_errors import reason_of
 from cantle_ai.testing.scripted import ScriptedModel
 from cantle_session.session import Session
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from cantle.console import READER_GONE, notice
-from cantle.errors import reason_of
 from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import AutoRetryStart, SessionEvent
 from cantle.modes.failures import describe_failure
@@ -13,6 +12,7 @@ from cantle.modes.output import Output
 from cantle.modes.signals import Signals
 from cantle_agent.events import MessageUpdate
 from cantle_ai.content import UserContent
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["run_prompts"]
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cantle.errors import ConfigurationFileError, reason_of
+from cantle.errors import ConfigurationFileError
 from cantle.paths import is_file, project_directory
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["CONTEXT_NAMES", "ContextFile", "load_context_files", "prompt_file"]
 

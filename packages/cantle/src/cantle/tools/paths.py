@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from cantle.errors import reason_of
 from cantle_agent.tool import ToolError
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["existing_path", "kind_name", "literal_path"]
 

@@ -22,9 +22,9 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
-from cantle.errors import reason_of
 from cantle.tools.process_groups import ProcessGroup
 from cantle.tools.process_watch import Watch, open_watch
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["Command", "CommandEnd", "Processes", "StartError"]
 

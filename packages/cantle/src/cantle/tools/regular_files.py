@@ -21,10 +21,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cantle.errors import reason_of
 from cantle.tools.blocking import Check
 from cantle.tools.paths import kind_name
 from cantle_agent.tool import ToolError
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["FileState", "check_writable", "open_regular", "read_all", "replace_file"]
 

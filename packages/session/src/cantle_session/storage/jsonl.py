@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cantle_ai.system_errors import reason_of
 from cantle_session.errors import SessionFileError
 from cantle_session.storage.locks import LockTimeout, announce_presence, turn
 
@@ -316,7 +317,7 @@ class _Descriptor:
 
 def file_problem(path: Path, what: str, problem: OSError) -> SessionFileError:
     """The error for a failed system call, in words."""
-    return SessionFileError(path, f"{what}: {problem.strerror or problem}")
+    return SessionFileError(path, f"{what}: {reason_of(problem)}")
 
 
 def _make_folder(folder: Path) -> None:

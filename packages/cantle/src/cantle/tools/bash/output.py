@@ -14,8 +14,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cantle.errors import reason_of
 from cantle.tools.truncation import MAX_BYTES, MAX_LINES, Truncation, count_lines, cut_tail, size_text
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["CommandOutput", "Tail", "plain_text"]
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from cantle.errors import reason_of
 from cantle.tools.blocking import Check
 from cantle.tools.paths import existing_path
 from cantle.tools.read.images import identify_image, image_result
@@ -15,6 +14,7 @@ from cantle.tools.regular_files import open_regular
 from cantle.tools.text_files import HEAD, sniff
 from cantle.tools.truncation import size_text
 from cantle_agent.tool import ToolError, ToolResult
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["read_file"]
 

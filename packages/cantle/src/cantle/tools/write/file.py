@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cantle.errors import reason_of
 from cantle.tools.blocking import Check
 from cantle.tools.regular_files import FileState, check_writable, open_regular, replace_file
 from cantle.tools.text_files import sniff
 from cantle.tools.truncation import count_lines, size_text
 from cantle_agent.tool import ToolError, ToolResult
 from cantle_ai.codec import JsonObject
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["encode_content", "write_file"]
 
