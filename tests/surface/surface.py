@@ -25,8 +25,8 @@ WATCHED = frozenset(
 )
 """Modules of the standard library that cost enough to be looked at."""
 
-_FOUND_BY_CHANCE = {"typing_extensions"}
-"""What a dependency takes if it happens to be there."""
+_FOUND_BY_CHANCE = {"typing_extensions", "_wmi"}
+"""What a dependency takes if it happens to be there; and, on Windows alone, `platform` of Python 3.12."""
 
 HELLO = json.dumps({"responses": [{"content": [{"type": "text", "text": "Hello."}]}]})
 
