@@ -57,8 +57,8 @@ def test_a_variable_that_models_json_names_as_a_key_and_that_is_not_set(cli: Cli
         done = cli.run(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == f"{unset}. Set that environment variable, or give --api-key.\n"
-    for arguments in (("--list-models",), ("-p", "go")):
-        done = cli.run(*arguments)
+    for any_model in (("--list-models",), ("-p", "go")):
+        done = cli.run(*any_model)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"{unset}, and no other provider has a key. Set NOPE,")
 

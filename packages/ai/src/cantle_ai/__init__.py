@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         UnknownContent,
     )
     from cantle_ai.context import Context, ToolDefinition
-    from cantle_ai.errors import CantleAIError, ConfigurationError, ProviderError
+    from cantle_ai.errors import CantleAIError, ConfigurationError, ErrorDetails, ProviderError
     from cantle_ai.events import AssistantMessageEvent
     from cantle_ai.messages import (
         AssistantMessage,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cantle_ai.models import Models
     from cantle_ai.models_file import ModelsFile, load_models_file
     from cantle_ai.overflow import is_overflow
+    from cantle_ai.quota import is_quota_exhausted
     from cantle_ai.retry import delay_ms, retryable
     from cantle_ai.retry_policy import RetryPolicy
     from cantle_ai.shortcuts import ask, complete
@@ -56,6 +57,7 @@ __all__ = [
     "Content",
     "Context",
     "Cost",
+    "ErrorDetails",
     "ImageContent",
     "Message",
     "Model",
@@ -86,6 +88,7 @@ __all__ = [
     "cost_of",
     "delay_ms",
     "is_overflow",
+    "is_quota_exhausted",
     "load_models_file",
     "resolve_model",
     "retryable",
@@ -104,6 +107,7 @@ _MODULES = {
     "Content": "cantle_ai.content",
     "Context": "cantle_ai.context",
     "Cost": "cantle_ai.usage",
+    "ErrorDetails": "cantle_ai.errors",
     "ImageContent": "cantle_ai.content",
     "Message": "cantle_ai.messages",
     "Model": "cantle_ai.model",
@@ -134,6 +138,7 @@ _MODULES = {
     "cost_of": "cantle_ai.usage",
     "delay_ms": "cantle_ai.retry",
     "is_overflow": "cantle_ai.overflow",
+    "is_quota_exhausted": "cantle_ai.quota",
     "load_models_file": "cantle_ai.models_file",
     "resolve_model": "cantle_ai.model_patterns",
     "retryable": "cantle_ai.retry",
