@@ -5,8 +5,8 @@
     await session.prompt("What is in this folder?")
     await session.close()
 
-It joins parts that know nothing of each other: the agent runs, the recorder writes the session file, the
-retry count decides what is tried again, the event hub tells listeners.
+It joins parts that know nothing of each other: the agent runs, the run watch follows it and has the recorder
+write the session file, the retry count decides what is tried again, the event hub tells listeners.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from msgspec import Struct
 
-from cantle.errors import SessionError, UserError
+from cantle.errors import SessionError
 from cantle.hub.event_hub import EventHub, Listener
 from cantle.hub.events import (
     AgentSettled,
@@ -26,7 +26,6 @@ from cantle.hub.events import (
     AutoRetryStart,
     EntryAppended,
     QueueUpdate,
-    RunEnd,
     SessionEvent,
     SessionInfoChanged,
     ThinkingLevelChanged,
@@ -35,26 +34,27 @@ from cantle.hub.model_selection import checked_level, find_model, require_key
 from cantle.hub.queues import queue_update, watch_queues
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, Retry, pause
+from cantle.hub.run_watch import RunWatch
+from cantle.hub.usage_total import UsageTotal
+from cantle.hub.user_message import PromptContent, user_message
 from cantle.paths import ConfigPaths
 from cantle_agent.agent import Agent
 from cantle_agent.errors import AgentBusyError, ListenerError
-from cantle_agent.events import AgentEnd, AgentEvent, MessageEnd
 from cantle_agent.messages import AgentMessage
 from cantle_agent.patience import patiently
 from cantle_ai.abort import AbortController, AbortError
-from cantle_ai.content import ImageContent, TextContent, UnknownContent, UserContent
-from cantle_ai.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
+from cantle_ai.content import ImageContent
+from cantle_ai.messages import AssistantMessage, ThinkingLevel
 from cantle_ai.model import Model
 from cantle_ai.retry_policy import RetryPolicy
-from cantle_ai.usage import Usage, total_usage
+from cantle_ai.usage import Usage
 from cantle_session.session import Session
 
 if TYPE_CHECKING:
     from cantle_ai.models import Models
 
-__all__ = ["AgentSession", "SessionParts", "session_variables", "user_message"]
+__all__ = ["AgentSession", "SessionParts", "session_variables"]
 
-_Content: TypeAlias = "str | Sequence[UserContent]"
 _Step: TypeAlias = "Callable[[], Awaitable[object]]"
 
 _BUSY = "The session is busy. Use steer() to reach the run now, or follow_up() for when it would end."
@@ -95,12 +95,9 @@ class AgentSession:
         self._idle.set()
         self._closed = False
         self._close_after_run = False
-        self._last: AssistantMessage | None = None
-        self._failed: AssistantMessage | None = None
-        self._unwritten: SessionError | None = None
-        self._before: Usage | None = Usage() if parts.session.leaf_id is None else None
-        self._since = Usage()
-        self.agent.subscribe(self._on_event)
+        self._usage = UsageTotal(parts.session)
+        self._watch = RunWatch(parts.recorder, self._events, self._retry, self._usage)
+        self.agent.subscribe(self._watch.on_event)
         watch_queues(self.agent, self._events.post)
 
     def __repr__(self) -> str:
@@ -147,9 +144,7 @@ class AgentSession:
 
         Of a session that was continued it is read from the file the first time, so ask before it is closed.
         """
-        if self._before is None:
-            self._before = self.session.usage()
-        return total_usage([self._before, self._since])
+        return self._usage.total
 
     @property
     def warnings(self) -> list[str]:
@@ -165,7 +160,7 @@ class AgentSession:
         """
         return self._events.subscribe(listener)
 
-    async def prompt(self, content: _Content, images: Sequence[ImageContent] = ()) -> None:
+    async def prompt(self, content: PromptContent, images: Sequence[ImageContent] = ()) -> None:
         """Say something and wait until all work on it is done: tools, retries, queued messages.
 
         How it went is in the last message (`stop_reason`). Raises AgentBusyError while another prompt runs,
@@ -182,11 +177,11 @@ class AgentSession:
         """
         await self._drive(self.agent.continue_)
 
-    def steer(self, content: _Content, images: Sequence[ImageContent] = ()) -> None:
+    def steer(self, content: PromptContent, images: Sequence[ImageContent] = ()) -> None:
         """Queue a message that enters after the running tools, before the next request."""
         self.agent.steer(user_message(content, images))
 
-    def follow_up(self, content: _Content, images: Sequence[ImageContent] = ()) -> None:
+    def follow_up(self, content: PromptContent, images: Sequence[ImageContent] = ()) -> None:
         """Queue a message that enters where the work would end."""
         self.agent.follow_up(user_message(content, images))
 
@@ -291,8 +286,7 @@ class AgentSession:
         self._idle.clear()
         self._driver = asyncio.current_task()
         self._stop = AbortController()
-        self._last = self._failed = self._unwritten = None
-        self._retry.end()
+        self._watch.begin(self._stop.signal)
         try:
             self._recorder.state(self.agent.model, self.agent.thinking_level)
             await self._run(start)
@@ -319,7 +313,8 @@ class AgentSession:
     async def _run(self, step: _Step) -> None:
         while True:
             await step()
-            if self._failed is None or not await self._wait_for_retry(self._failed):
+            failed = self._watch.failed
+            if failed is None or not await self._wait_for_retry(failed):
                 return
             step = self.agent.continue_
 
@@ -346,11 +341,10 @@ class AgentSession:
         return True
 
     async def _settle(self) -> None:
-        if self._unwritten is not None:
+        if self._watch.unwritten is not None:
             self.agent.messages = self.session.context().messages
-        aborted = self._stop.signal.aborted or (
-            self._last is not None and self._last.stop_reason == "aborted"
-        )
+        last = self._watch.last
+        aborted = self._stop.signal.aborted or (last is not None and last.stop_reason == "aborted")
         await self._emit(AgentSettled(aborted))
 
     async def _emit(self, event: SessionEvent) -> None:
@@ -372,47 +366,6 @@ class AgentSession:
             return ListenerError(*self._events.interrupted, cause)
         return error
 
-    # --- the agent's events
-
-    def _on_event(self, event: AgentEvent) -> Awaitable[None]:
-        match event:
-            case MessageEnd():
-                return self._on_message(event)
-            case AgentEnd():
-                return self._on_run_end(event)
-            case _:
-                return self._events.emit(event)
-
-    async def _on_message(self, event: MessageEnd) -> None:
-        message = event.message
-        if self._unwritten is None:
-            try:
-                self._recorder.message(message)
-            except SessionError as error:
-                self._unwritten = error
-            else:
-                self._count(message)
-        await self._events.emit(event)
-        if self._unwritten is not None:
-            raise self._unwritten
-        if isinstance(message, AssistantMessage):
-            self._last = message
-            if not message.failed and (attempts := self._retry.end()):
-                await self._events.emit(AutoRetryEnd(True, attempts))
-
-    def _count(self, message: AgentMessage) -> None:
-        if self._before is not None and isinstance(message, AssistantMessage | ToolResultMessage):
-            self._since = total_usage([self._since, message.usage or Usage()])
-
-    async def _on_run_end(self, event: AgentEnd) -> None:
-        last = self._last
-        given_up = self._stop.signal.aborted or self._unwritten is not None
-        retry = last is not None and not given_up and self._retry.wanted(last)
-        self._failed = last if retry else None
-        await self._events.emit(RunEnd(event.messages, retry))
-        if not retry and (attempts := self._retry.end()):
-            await self._events.emit(AutoRetryEnd(False, attempts, last.error_message if last else None))
-
 
 def session_variables(session: Session, agent: Agent) -> dict[str, str]:
     """The variables that tell a command which session it belongs to, and which model is at work."""
@@ -425,26 +378,3 @@ def session_variables(session: Session, agent: Agent) -> dict[str, str]:
     if session.file is not None:
         variables["CANTLE_SESSION_FILE"] = str(session.file)
     return variables
-
-
-def user_message(content: _Content, images: Sequence[ImageContent] = ()) -> UserMessage:
-    """A user's message as blocks. Raises :class:`cantle.errors.UserError` when there is nothing in it.
-
-    Raises TypeError for what is neither text nor blocks.
-    """
-    if not isinstance(content, Sequence):
-        raise TypeError(f"A prompt is text or a list of blocks, not {type(content).__name__}.")
-    blocks: list[UserContent] = []
-    if not isinstance(content, str):
-        blocks.extend(content)
-    elif content.strip():
-        blocks.append(TextContent(content))
-    blocks.extend(images)
-    for block in blocks:
-        if not isinstance(block, TextContent | ImageContent | UnknownContent):
-            raise TypeError(
-                f"A prompt's blocks are TextContent and ImageContent, not {type(block).__name__}."
-            )
-    if not blocks:
-        raise UserError("The prompt is empty.", "Say what to do.")
-    return UserMessage(blocks)
