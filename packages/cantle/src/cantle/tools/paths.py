@@ -17,7 +17,7 @@ from pathlib import Path
 from cantle_agent.tool import ToolError
 from cantle_ai.system_errors import reason_of
 
-__all__ = ["existing_path", "kind_name", "literal_path"]
+__all__ = ["existing_path", "kind_name", "literal_path", "unencodable"]
 
 _LISTED = 20_000
 """Names of a folder that are looked at, at most."""
@@ -38,13 +38,24 @@ def literal_path(cwd: Path, text: str) -> Path:
         raise ToolError("path holds a NUL character, which no path may.")
     try:
         os.fsencode(text)
-    except UnicodeEncodeError:
-        raise ToolError("path holds a character that no file name can have (a lone surrogate).") from None
+    except UnicodeEncodeError as problem:
+        raise ToolError(f"path {unencodable(problem)}") from None
     if text.startswith("@") and not _first_exists(cwd, text) and len(text) > 1:
         text = text[1:]
     if text == "~" or text.startswith("~/"):
         text = str(Path(text).expanduser())
     return cwd / text
+
+
+def unencodable(problem: UnicodeEncodeError) -> str:
+    """What is wrong with a text that the system takes no bytes for, and what to do; without its subject."""
+    character = problem.object[problem.start]
+    if "\ud800" <= character <= "\udfff":
+        return "holds half of a character (a lone surrogate), which has no bytes; write the whole character."
+    return (
+        f"holds {character!r}, which the locale of this system has no bytes for ({problem.encoding}). "
+        "Start Cantle in a UTF-8 locale, such as LC_ALL=C.UTF-8."
+    )
 
 
 def existing_path(cwd: Path, text: str) -> Path:

@@ -8,6 +8,7 @@ import os
 from cantle.tools.bash.output import CommandOutput
 from cantle.tools.bash.shell import command_variables, find_shell
 from cantle.tools.environment import ToolEnvironment
+from cantle.tools.paths import unencodable
 from cantle.tools.processes import Command, CommandEnd, StartError
 from cantle.tools.truncation import size_text
 from cantle_agent.tool import ToolContext, ToolError, ToolResult
@@ -29,6 +30,7 @@ async def run_command(
         raise ToolError(
             f"The working directory {environment.cwd} does not exist any more; no command can run."
         )
+    _check_text(text)
     if environment.command_prefix:
         text = f"{environment.command_prefix}\n{text}"
     loop = asyncio.get_running_loop()
@@ -57,6 +59,16 @@ async def run_command(
         remove()
         output.close()
     return _result(end, output, timeout, context.signal.reason)
+
+
+def _check_text(text: str) -> None:
+    """Refuse what no system passes on to a shell, in words rather than as it would be refused further down."""
+    if "\0" in text:
+        raise ToolError("The command holds a NUL character, which no command may.")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as problem:
+        raise ToolError(f"The command {unencodable(problem)}") from None
 
 
 def _partial(output: CommandOutput) -> ToolResult:
