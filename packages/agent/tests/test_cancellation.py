@@ -8,7 +8,7 @@ import pytest
 
 from cantle_agent.config import AgentContext, FinishedToolCall, LoopConfig, RequestedToolCall
 from cantle_agent.errors import ListenerError
-from cantle_agent.events import AgentEvent, ToolExecutionEnd
+from cantle_agent.events import AgentEnd, AgentEvent, MessageStart, ToolExecutionEnd
 from cantle_agent.loop import run_loop
 from cantle_agent.patience import LeftBehindError, WorkCancelledError, patiently
 from cantle_agent.queues import MessageQueue
@@ -490,3 +490,21 @@ async def test_patience_tells_a_foreign_cancellation_from_its_own():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_a_listener_that_hangs_on_a_note_after_the_run_is_ended_by_the_abort() -> None:
+    agent, _, _ = make_agent(["done"], grace=GRACE)
+    noted = UserMessage("a note")
+
+    async def listener(event: AgentEvent) -> None:
+        if isinstance(event, AgentEnd):
+            await agent.add_message(noted)
+            agent.abort()
+        elif isinstance(event, MessageStart) and event.message is noted:
+            await asyncio.Event().wait()
+
+    agent.subscribe(listener)
+    with pytest.raises(ListenerError, match="did not return"):
+        await asyncio.wait_for(agent.prompt("go"), 5)
+    assert not agent.running
+    assert agent.messages[-1] is noted

@@ -285,11 +285,16 @@ class Agent:
                 self.last_error = message.error_message or message.stop_reason
 
     async def _add_notes(self) -> None:
+        """Let in what was noted. At the end of a run its abort still bounds what listeners may take."""
+        signal = self.signal or AbortSignal()
         for note in self._notes.take():
             self._context.messages.append(note)
-            delivery = Delivery(self._listeners, self._track, AbortSignal(), self.grace)
-            for event in (MessageStart(note), MessageEnd(note)):
-                await delivery.tell(event)
+            delivery = Delivery(self._listeners, self._track, signal, self.grace)
+            try:
+                for event in (MessageStart(note), MessageEnd(note)):
+                    await delivery.tell(event)
+            finally:
+                delivery.close()
 
     def _config(self) -> LoopConfig:
         return LoopConfig(

@@ -3,9 +3,8 @@
 It knows no terminal, file or session. Two faces, one code: `run_loop` awaits a run and calls a listener with
 each event, `agent_loop` iterates over the same events. Both begin a run with prompts, or continue without.
 
-A failure of the model, a hook or the stream is an answer that says so, and the last. A listener that raises
-ends a run in order: it is aborted, every call gets its result, every event is still told, and then the
-exception comes out. Cancelling the task that waits is an abort, too.
+A failure of the model, a hook or the stream is an answer that says so, and the last. A listener that raises ends
+a run in order: aborted, with every result and event, and then the exception. Cancelling the wait aborts, too.
 """
 
 from __future__ import annotations
