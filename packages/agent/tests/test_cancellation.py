@@ -493,7 +493,7 @@ async def test_patience_tells_a_foreign_cancellation_from_its_own():
 
 
 async def test_a_listener_that_hangs_on_a_note_after_the_run_is_ended_by_the_abort() -> None:
-    agent, _, _ = make_agent(["done"], grace=GRACE)
+    agent, _, told = make_agent(["done"], grace=GRACE)
     noted = UserMessage("a note")
 
     async def listener(event: AgentEvent) -> None:
@@ -508,3 +508,4 @@ async def test_a_listener_that_hangs_on_a_note_after_the_run_is_ended_by_the_abo
         await asyncio.wait_for(agent.prompt("go"), 5)
     assert not agent.running
     assert agent.messages[-1] is noted
+    check_events(told.events)

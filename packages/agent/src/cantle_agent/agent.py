@@ -285,16 +285,24 @@ class Agent:
                 self.last_error = message.error_message or message.stop_reason
 
     async def _add_notes(self) -> None:
-        """Let in what was noted. At the end of a run its abort still bounds what listeners may take."""
-        signal = self.signal or AbortSignal()
-        for note in self._notes.take():
-            self._context.messages.append(note)
-            delivery = Delivery(self._listeners, self._track, signal, self.grace)
-            try:
+        """Let in what was noted, and tell all of it, whichever listener fails. A run's abort bounds what they may take.
+
+        Raises ListenerError for the first that failed.
+        """
+        failure: ListenerError | None = None
+        delivery = Delivery(self._listeners, self._track, self.signal or AbortSignal(), self.grace)
+        try:
+            for note in self._notes.take():
+                self._context.messages.append(note)
                 for event in (MessageStart(note), MessageEnd(note)):
-                    await delivery.tell(event)
-            finally:
-                delivery.close()
+                    try:
+                        await delivery.tell(event)
+                    except ListenerError as error:
+                        failure = failure or error
+        finally:
+            delivery.close()
+        if failure is not None:
+            raise failure
 
     def _config(self) -> LoopConfig:
         return LoopConfig(
