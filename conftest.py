@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 # These read what a test run may be told, before it is removed.
@@ -10,9 +11,15 @@ from tests.support import collection, reference, samples
 
 __all__ = ["collection", "reference", "samples"]
 
-for _name in list(os.environ):
-    if _name.endswith("_API_KEY") or _name.startswith("CANTLE_"):
-        del os.environ[_name]
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the variables away where tests run. With xdist that is in its workers, which must be told, too."""
+    if config.getoption("numprocesses", None):
+        return
+    for name in list(os.environ):
+        if name.endswith("_API_KEY") or name.startswith("CANTLE_"):
+            del os.environ[name]
+
 
 # A busy machine is no reason for a property to fail.
 settings.register_profile("cantle", deadline=None, print_blob=True)
