@@ -49,6 +49,7 @@ def test_unknown_provider(configured: Cli) -> None:
     refused(configured, "--provider", "nope", "--model", "m", "-p", "go", says="nope")
 
 
+@pytest.mark.parity("cli.unlisted-model")
 def test_unknown_model(configured: Cli) -> None:
     refused(configured, "--model", "no-such-model", "-p", "go", says="no-such-model")
 
@@ -61,6 +62,7 @@ def test_no_key_for_the_model_that_was_asked_for(cli: Cli) -> None:
     refused(cli, "--provider", "openai", "--model", "gpt", "-p", "go", says="OPENAI_API_KEY")
 
 
+@pytest.mark.parity("config.broken-file")
 @pytest.mark.parametrize("name", ["settings.json", "models.json", "auth.json", "trust.json"])
 def test_bad_json_in_a_configuration_file_is_named_with_its_place(configured: Cli, name: str) -> None:
     if name == "trust.json":
@@ -70,6 +72,7 @@ def test_bad_json_in_a_configuration_file_is_named_with_its_place(configured: Cl
     refused(configured, *OPTIONS, "-p", "go", says=name)
 
 
+@pytest.mark.parity("config.broken-file")
 def test_a_setting_of_the_wrong_kind_is_named(configured: Cli) -> None:
     (configured.config / "settings.json").write_text('{"retry": {"maxRetries": "many"}}')
     refused(configured, *OPTIONS, "-p", "go", says="retry.maxRetries")
@@ -191,6 +194,7 @@ WRONG_CALLS: list[tuple[list[str], str]] = [
 ]
 
 
+@pytest.mark.parity("cli.wrong-call")
 @pytest.mark.parametrize(("arguments", "says"), WRONG_CALLS)
 def test_a_wrong_call_says_what_is_wrong(configured: Cli, arguments: list[str], says: str) -> None:
     refused(configured, *arguments, says=says, code=2)
@@ -213,6 +217,7 @@ BAD_TOOLS: list[tuple[list[str], str]] = [
 ]
 
 
+@pytest.mark.parity("tools.unknown-name")
 @pytest.mark.parametrize(("arguments", "says"), BAD_TOOLS)
 def test_a_tool_selection_that_cannot_be(configured: Cli, arguments: list[str], says: str) -> None:
     refused(configured, *OPTIONS, *arguments, "-p", "go", says=says)

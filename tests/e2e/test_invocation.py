@@ -115,6 +115,7 @@ def test_the_first_failure_ends_several_prompts(cli: Cli) -> None:
 
 
 @pytest.mark.parity("sessions.cut-answer")
+@pytest.mark.parity("cli.failed-run")
 def test_k04_an_answer_cut_at_the_limit_fails_and_is_still_printed(cli: Cli) -> None:
     with StrictServer([{"content": "half an ans", "stopReason": "length"}]) as server:
         cli.configure(server.base_url)
@@ -123,6 +124,7 @@ def test_k04_an_answer_cut_at_the_limit_fails_and_is_still_printed(cli: Cli) -> 
     assert "output limit" in done.stderr
 
 
+@pytest.mark.parity("cli.failed-run")
 @pytest.mark.parametrize("mode", ["text", "json"])
 def test_k04_an_error_fails(cli: Cli, mode: str) -> None:
     with StrictServer([{"error": {"status": 401, "message": "Incorrect API key"}}]) as server:
