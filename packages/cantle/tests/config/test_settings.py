@@ -12,6 +12,7 @@ import pytest
 from cantle.errors import ConfigurationFileError
 from cantle.paths import ConfigPaths
 from cantle.settings import Settings, load_settings, read_session_dir, save_settings
+from tests.support.privileges import bound_by_permissions
 
 
 def write(path: Path, text: str) -> Path:
@@ -166,13 +167,28 @@ def test_null_is_as_good_as_absent(tmp_path: Path) -> None:
     assert load_settings(ConfigPaths(tmp_path)).max_retries == 3
 
 
-@pytest.mark.root
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="a super-user may read everything")
+LOADING = """
+import sys
+from pathlib import Path
+from cantle.errors import ConfigurationFileError
+from cantle.paths import ConfigPaths
+from cantle.settings import load_settings
+try:
+    load_settings(ConfigPaths(Path(sys.argv[1])))
+except ConfigurationFileError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such mode bits")
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "settings.json", "{}")
     path.chmod(0)
-    with pytest.raises(ConfigurationFileError, match="cannot be read"):
-        load_settings(ConfigPaths(tmp_path))
+    words = bound_by_permissions([sys.executable, "-c", LOADING, str(tmp_path)])
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 1
+    assert f"{path} cannot be read" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
