@@ -76,7 +76,7 @@ async def ask_hook(
         return await patiently(hook(*arguments), signal, config.grace)
     except AbortError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # a hook is foreign code, and may raise anything
         raise HookError(name, error) from error
 
 

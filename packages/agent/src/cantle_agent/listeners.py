@@ -72,7 +72,10 @@ class Delivery:
                     self._awaited = work
                     await work
                     self._awaited = None
-            except (Exception, asyncio.CancelledError) as error:
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ) as error:  # foreign code; raised when all had the event
                 self._awaited = None
                 if was_cancelled(error):
                     if not self._interrupted or self._task is None:

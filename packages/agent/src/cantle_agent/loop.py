@@ -234,7 +234,7 @@ class _Run:
     async def emit(self, event: AgentEvent) -> None:
         try:
             await self._emit(event)
-        except (Exception, asyncio.CancelledError) as error:
+        except (Exception, asyncio.CancelledError) as error:  # of a listener, which is foreign code
             if was_cancelled(error):
                 raise
             self.failure = self.failure or error  # raised again when the run has ended in order

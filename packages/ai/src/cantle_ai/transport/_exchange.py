@@ -250,7 +250,7 @@ class Exchange:
             try:
                 connection.reuse(self)
                 answer = self._exchange(connection, path)
-            except Exception as error:
+            except Exception as error:  # raised again, unless it says that the idle connection was dead
                 connection.close()
                 self._check()
                 if not _was_stale(error):

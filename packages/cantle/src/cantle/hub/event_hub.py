@@ -82,11 +82,14 @@ class EventHub:
                 waiting = listener(event)
                 if waiting is not None:
                     await waiting
-            except (Exception, asyncio.CancelledError) as error:
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ) as error:  # foreign code; raised when all had the event
                 if was_cancelled(error):
                     self.interrupted = listener_name(listener), event.type
                     raise
-                if self._failure is None:  # a listener is foreign code; its error is raised again
+                if self._failure is None:
                     self._failure = ListenerError(listener_name(listener), event.type, error)
 
     def _raise_failure(self) -> None:
