@@ -1,9 +1,10 @@
 """The first commands of a checkout, for a machine with Python and nothing else.
 
-    python3 tools/dev.py demo [ARGS]    run `cantle demo`
-    python3 tools/dev.py test [ARGS]    run the tests (ARGS go to pytest)
-    python3 tools/dev.py check          formatting, lint, types, import contracts
-    python3 tools/dev.py run -- ARGS    run `cantle ARGS` from this checkout
+    python3 tools/dev.py demo [ARGS]      run `cantle demo`
+    python3 tools/dev.py test [ARGS]      run the tests (ARGS go to pytest)
+    python3 tools/dev.py test-all [ARGS]  the same, with what is optional: a local model, images, ripgrep
+    python3 tools/dev.py check            formatting, lint, types, import contracts
+    python3 tools/dev.py run -- ARGS      run `cantle ARGS` from this checkout
 
 The workspace is managed by uv. Where uv is not on the path, a pinned one goes to `.tools/uv` inside the
 checkout; nothing else on the machine changes. Needs Python 3.11 or newer and, the first time, a network.
@@ -24,6 +25,8 @@ from typing import Mapping, Sequence  # noqa: UP035 - read by Pythons older than
 UV_VERSION = "0.13.9"
 MINIMUM = (3, 11)
 ROOT = Path(__file__).resolve().parent.parent
+
+OPTIONAL = ("--group", "local", "--group", "oracles")
 
 CHECKS = (
     ("ruff", "format", "--check"),
@@ -156,9 +159,11 @@ def commands(arguments: Sequence[str], root: Path = ROOT) -> list[list[str]]:
         return [[*here, "cantle", *(rest[1:] if rest[:1] == ["--"] else rest)]]
     if verb == "test":
         return [[*checkout, "pytest", *rest]]
+    if verb == "test-all":
+        return [[*OPTIONAL, *checkout, "pytest", *rest]]
     if verb == "check":
         return [[*checkout, *check] for check in CHECKS]
-    raise Misused(f"{verb!r} is not a command of this file. There are: demo, test, check, run.")
+    raise Misused(f"{verb!r} is not a command of this file. There are: demo, test, test-all, check, run.")
 
 
 def say(text: str) -> None:
@@ -185,7 +190,7 @@ def main(arguments: Sequence[str]) -> int:
         planned = commands(arguments)
         uv = find_uv()
         env = environment()
-        if arguments[0] == "test":
+        if arguments[0] in ("test", "test-all"):
             env["PYTHONWARNDEFAULTENCODING"] = (
                 "1"  # our modules name their encodings; a warning fails the test
             )
