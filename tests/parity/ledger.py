@@ -1,10 +1,10 @@
 """Reads the rows of the ledger; the format is in this folder's README."""
 
-import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+from tests.support.ledgers import read_rows
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -26,22 +26,11 @@ class Row:
 
 def rows(folder: Path = FOLDER) -> list[Row]:
     """Every row of every area, in the order of the files. Raises `ValueError` for a row that breaks the format."""
-    return [row for path in sorted(folder.glob("*.toml")) for row in _rows_of(path)]
+    return read_rows(folder, _row)
 
 
-def _rows_of(path: Path) -> Iterator[Row]:
-    with path.open("rb") as file:
-        tables = tomllib.load(file).get("row", [])
-    for table in tables:
-        try:
-            row = Row(**{**table, "tests": tuple(table.get("tests", ()))})
-            _check(row, path.stem)
-        except (TypeError, ValueError) as problem:
-            raise ValueError(f"{path.name}, row {table.get('id', '?')}: {problem}") from problem
-        yield row
-
-
-def _check(row: Row, area: str) -> None:
+def _row(table: dict[str, Any], area: str) -> Row:
+    row = Row(**table)
     if row.id.partition(".")[0] != area:
         raise ValueError(f"the id does not begin with {area!r}")
     if row.status not in get_args(Status):
@@ -54,3 +43,4 @@ def _check(row: Row, area: str) -> None:
         raise ValueError("`reason` belongs to `deviation`, and `deviation` needs it")
     if row.status != "later" and not row.tests:
         raise ValueError(f"a row that is {row.status!r} names at least one test")
+    return row

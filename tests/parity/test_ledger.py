@@ -1,40 +1,15 @@
 """The ledger against the tests, both ways."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.parity.ledger import Row, rows
-from tests.support.collection import collect_all, parity_marks
+from tests.parity.ledger import rows
+from tests.support.ledgers import collected_tests, problems
 
 
-@pytest.fixture(scope="module")
-def ledger() -> list[Row]:
-    return rows()
-
-
-@pytest.fixture(scope="module")
-def collected(request: pytest.FixtureRequest) -> dict[str, list[str]]:
-    config = request.config
-    whole = not (config.option.keyword or config.option.markexpr or config.option.deselect)
-    if whole and config.args == config.getini("testpaths"):
-        return parity_marks(request.session.items)
-    return collect_all()
-
-
-def test_ids_are_unique(ledger: list[Row]) -> None:
-    assert [name for name, count in Counter(row.id for row in ledger).items() if count > 1] == []
-
-
-def test_every_test_that_a_row_names_exists(ledger: list[Row], collected: dict[str, list[str]]) -> None:
-    assert [(row.id, test) for row in ledger for test in row.tests if test not in collected] == []
-
-
-def test_every_marked_test_is_named_by_its_row(ledger: list[Row], collected: dict[str, list[str]]) -> None:
-    named = {(row.id, test) for row in ledger for test in row.tests}
-    marked = {(mark, test) for test, marks in collected.items() for mark in marks}
-    assert sorted(marked - named) == []
+def test_rows_and_tests_agree(request: pytest.FixtureRequest) -> None:
+    assert problems(rows(), "parity", collected_tests(request.session)) == []
 
 
 @pytest.mark.parametrize(
