@@ -290,7 +290,7 @@ async def test_a_provider_is_configured_when_a_request_would_have_a_key(
 async def test_an_unknown_api_provider_or_level_is_an_answer_that_says_so() -> None:
     models, _ = setup(environ={"P_KEY": "k"})
     text = await failed(models, msgspec.structs.replace(MODEL, api="smoke-signals"))
-    assert 'speaks the API "smoke-signals", which is not one of openai-completions, recorded' in text
+    assert 'speaks the API "smoke-signals", which is not one of llama-cpp, openai-completions, recorded' in text
     text = await failed(models, msgspec.structs.replace(MODEL, provider="nobody"))
     assert text.startswith('There is no provider "nobody" (known: p)')
     level = cast("ThinkingLevel", "ultra")
@@ -356,7 +356,7 @@ async def test_a_provider_can_be_served_by_a_stream_function() -> None:
     assert models.configured(scripted.model.provider)
     message = await models.complete(scripted.model, HELLO)
     assert message.text == "hi"
-    assert [row.id for row in models.providers] == ["openai", scripted.model.provider]
+    assert [row.id for row in models.providers] == ["openai", "local", scripted.model.provider]
 
 
 # --- finding, and the real thing -----------------------------------------------------------------

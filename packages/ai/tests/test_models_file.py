@@ -266,7 +266,7 @@ def test_what_is_understood_and_not_used_is_a_warning(tmp_path: Path) -> None:
     ]
     runtime = Models(environ={})
     runtime.apply(file)
-    assert [provider.id for provider in runtime.providers] == ["openai", "p"]
+    assert [provider.id for provider in runtime.providers] == ["openai", "local", "p"]
 
 
 def test_null_counts_as_absent(tmp_path: Path) -> None:

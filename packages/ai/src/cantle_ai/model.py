@@ -43,6 +43,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Whether the key goes out as `Authorization: Bearer` whatever the API's own way is."""
     compat: Mapping[str, Json] = {}
     """Named quirks, by the names of the wire API's compatibility fields."""
+    automatic: bool = True
+    """Whether its models may be chosen where nobody named one. A small local model is offered, never chosen."""
 
 
 class Model(Struct, frozen=True, kw_only=True):

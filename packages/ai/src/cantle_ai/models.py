@@ -24,10 +24,12 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.model import THINKING_LEVELS, Model, Provider, StreamOptions
-from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
+from cantle_ai.providers import BUILTIN_PROVIDERS, LOCAL_API, WIRE_APIS
 from cantle_ai.stream import AssistantMessageStream, StreamFunction
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cantle_ai.apis.port import WireApi
     from cantle_ai.auth.credentials import Credentials
     from cantle_ai.model_entries import ModelEntry
@@ -37,7 +39,10 @@ if TYPE_CHECKING:
 __all__ = ["ModelSource", "Models"]
 
 ModelSource: TypeAlias = "Sequence[Model] | Callable[[Provider], Sequence[Model]]"
-"""A provider's models, or what loads them when they are first asked for."""
+"""A provider's models, or what loads them when they are first asked for.
+
+What loads them may have a method `resolve(provider, model_id)`, which gives the model of an id that is not
+listed, or None: a file by its path."""
 
 _AUTH_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 
@@ -52,10 +57,12 @@ class Models:
         transport: Transport | None = None,
         credentials: Credentials | None = None,
         environ: Mapping[str, str] | None = None,
+        weights_folders: Sequence[Path] = (),
     ) -> None:
         """`providers` come with the catalog's models. The default transport is made at the first request.
 
         `environ` is what keys are looked up in, and what key commands run with; the process's by default.
+        In `weights_folders` the weights of local models are looked for, ahead of installed packages.
         """
         self._environ = os.environ if environ is None else environ
         self._credentials = credentials
@@ -63,16 +70,21 @@ class Models:
         self._owns_transport = transport is None
         self._shelves: dict[str, _Shelf] = {}
         self._apis: dict[str, Callable[[], WireApi]] = dict(WIRE_APIS)
+        self._closable: dict[str, WireApi] = {}
         self._streams: dict[str, StreamFunction] = {}
+        local = _LocalModels(weights_folders)
         for provider in providers:
-            self.add_provider(provider, _catalog)
+            self.add_provider(provider, local if provider.api == LOCAL_API else _catalog)
 
     def add_provider(self, provider: Provider, models: ModelSource = ()) -> None:
         """Add a provider with its models, in place of one of the same id."""
         self._shelves[provider.id] = _Shelf(provider, models)
 
     def register_api(self, name: str, loader: Callable[[], WireApi]) -> None:
-        """Serve models whose `api` is `name` with the wire API that `loader` gives; called at each request."""
+        """Serve models whose `api` is `name` with the wire API that `loader` gives; called at each request.
+
+        A wire API that has an `aclose` holds something: it is kept for the next request, and closed with this.
+        """
         self._apis[name] = loader
 
     def register_stream(self, provider_id: str, stream_function: StreamFunction) -> None:
@@ -86,8 +98,8 @@ class Models:
         """
         for entry in file.providers.values():
             shelf = self._shelves.get(entry.id)
-            if shelf is None:
-                models = file.models.get(entry.id, ())
+            models = file.models.get(entry.id, ())
+            if shelf is None or _takes_name(entry, models, shelf.provider):
                 if not models:
                     continue
                 shelf = self._shelves[entry.id] = _Shelf(_described(entry, models), ())
@@ -108,9 +120,9 @@ class Models:
         return [model for shelf in shelves if shelf is not None for model in shelf.models.values()]
 
     def find(self, provider_id: str, model_id: str) -> Model | None:
-        """The model of exactly that provider and id."""
+        """The model of exactly that provider and id; of `local`, also of a file by its path."""
         shelf = self._shelves.get(provider_id)
-        return None if shelf is None else shelf.models.get(model_id)
+        return None if shelf is None else shelf.find(model_id)
 
     def configured(self, provider_id: str) -> bool:
         """Whether a request to the provider would have a key, as far as can be told without running a command."""
@@ -183,11 +195,16 @@ class Models:
         return key
 
     async def aclose(self) -> None:
-        """Close the transport, if it was made here."""
-        transport = self._transport
-        if self._owns_transport and transport is not None:
-            self._transport = None
-            await transport.aclose()
+        """Close the transport, if it was made here, and what wire APIs hold, such as a model that is loaded."""
+        transport, apis = self._transport, list(self._closable.values())
+        self._closable.clear()
+        try:
+            if self._owns_transport and transport is not None:
+                self._transport = None
+                await transport.aclose()
+        finally:
+            for api in apis:
+                await api.aclose()  # type: ignore[attr-defined]
 
     async def _events(
         self,
@@ -233,7 +250,12 @@ class Models:
         problem = self.api_problem(model)
         if problem is not None:
             raise ConfigurationError(None, problem)
-        return self._apis[model.api]()
+        api = self._closable.get(model.api)
+        if api is None:
+            api = self._apis[model.api]()
+            if hasattr(api, "aclose"):
+                self._closable[model.api] = api
+        return api
 
     def _port(self) -> Transport:
         if self._transport is None:
@@ -293,6 +315,14 @@ class _Shelf:
                 self._change(self._models, file, entry)
         return self._models
 
+    def find(self, model_id: str) -> Model | None:
+        """The model of that id, listed or not."""
+        found = self.models.get(model_id)
+        if found is None and (resolve := getattr(self._source, "resolve", None)) is not None:
+            resolved: Model | None = resolve(self.provider, model_id)
+            return resolved
+        return found
+
     def apply(self, file: ModelsFile, entry: ProviderEntry) -> None:
         self.provider = _changed_provider(self.provider, entry)
         self._files.append((file, entry))
@@ -315,6 +345,29 @@ def _catalog(provider: Provider) -> Sequence[Model]:
     from cantle_ai.catalog import load_catalog
 
     return load_catalog(provider)
+
+
+class _LocalModels:
+    """The models of the provider `local`: those whose weights are found, and files by their paths."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = tuple(folders)
+
+    def __call__(self, provider: Provider) -> Sequence[Model]:
+        from cantle_ai.local.rows import listed_models
+
+        return listed_models(provider, self._folders)
+
+    def resolve(self, provider: Provider, model_id: str) -> Model | None:
+        from cantle_ai.local.rows import named_model
+
+        return named_model(provider, model_id, self._folders)
+
+
+def _takes_name(entry: ProviderEntry, models: Sequence[ModelEntry], provider: Provider) -> bool:
+    """Whether a file describes a provider of its own under the name of the local one, as people did before it was."""
+    api = entry.api or (models[0].api if models else None)
+    return provider.api == LOCAL_API and api not in (None, LOCAL_API)
 
 
 def _described(entry: ProviderEntry, models: Sequence[ModelEntry]) -> Provider:

@@ -10,7 +10,10 @@ from cantle_ai.model import Provider
 if TYPE_CHECKING:
     from cantle_ai.apis.port import WireApi
 
-__all__ = ["BUILTIN_PROVIDERS", "WIRE_APIS"]
+__all__ = ["BUILTIN_PROVIDERS", "LOCAL_API", "WIRE_APIS"]
+
+LOCAL_API = "llama-cpp"
+"""The API of models that run in this process. Their `base_url` is the path of a GGUF file."""
 
 BUILTIN_PROVIDERS: tuple[Provider, ...] = (
     Provider(
@@ -26,6 +29,14 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
             "supportsLongCacheRetention": True,
         },
     ),
+    Provider(
+        id="local",
+        name="Local model",
+        base_url="",
+        api=LOCAL_API,
+        key_optional=True,
+        automatic=False,
+    ),
 )
 """The providers that are known without configuration. Their models are in :mod:`cantle_ai.catalog`."""
 
@@ -36,5 +47,14 @@ def _openai_completions() -> WireApi:
     return openai_completions.source
 
 
-WIRE_APIS: Mapping[str, Callable[[], WireApi]] = {"openai-completions": _openai_completions}
+def _llama_cpp() -> WireApi:
+    from cantle_ai.apis import llama_cpp
+
+    return llama_cpp.source
+
+
+WIRE_APIS: Mapping[str, Callable[[], WireApi]] = {
+    LOCAL_API: _llama_cpp,
+    "openai-completions": _openai_completions,
+}
 """What loads the module of a wire API, by the API's name; called when the first request speaks it."""
