@@ -1,0 +1,1 @@
+"""Measurements: next to the reference (`bench/run.py`), and of single parts (`bench/micro/run.py`)."""
