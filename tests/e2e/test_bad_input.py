@@ -248,7 +248,7 @@ def test_binary_data_that_is_piped_in(configured: Cli) -> None:
 
 
 def test_a_line_begins_with_a_small_letter_unless_it_is_a_name(cli: Cli) -> None:
-    assert cli.run("--list-models").stderr.startswith(
+    assert cli.run("-p", "go").stderr.startswith(
         "cantle: no model can be used, because no provider has a key. Set OPENAI_API_KEY"
     )
     assert cli.run("--system-prompt", "x", "@Makefile").stderr.startswith(

@@ -3,7 +3,7 @@
 $CANTLE_DIR, or ~/.cantle
     settings.json  models.json  auth.json  trust.json
     SYSTEM.md  APPEND_SYSTEM.md  AGENTS.md
-    sessions/
+    sessions/  weights/
 <working directory>/.cantle
     settings.json  SYSTEM.md  APPEND_SYSTEM.md
 """
@@ -59,6 +59,11 @@ class ConfigPaths(Struct, frozen=True):
     @property
     def sessions(self) -> Path:
         return self.root / "sessions"
+
+    @property
+    def weights(self) -> Path:
+        """Where `cantle local setup` puts the weights of a model."""
+        return self.root / "weights"
 
 
 class Documentation(Struct, frozen=True):

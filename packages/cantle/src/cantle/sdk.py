@@ -15,7 +15,7 @@ from typing import TypeVar
 from cantle.credentials import CredentialFile
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
-from cantle.hub.model_selection import choose_level, choose_model, require_key
+from cantle.hub.model_selection import choose_level, choose_model, require_key, require_parts
 from cantle.hub.opening import opening
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, pause
@@ -106,6 +106,7 @@ async def create_agent_session(
         runtime, settings, paths=paths, explicit=model, provider=provider, from_session=stored.model
     )
     warnings.extend(choice.warnings)
+    require_parts(choice.model)
     if api_key is None:
         require_key(runtime, choice.model, paths)
     environment = ToolEnvironment(
@@ -203,7 +204,7 @@ def configured_models(paths: ConfigPaths, warnings: list[str]) -> Models:
     credentials = CredentialFile(paths.auth)
     if (warning := credentials.warning()) is not None:
         warnings.append(warning)
-    models = Models(credentials=credentials)
+    models = Models(credentials=credentials, weights_folders=[paths.weights])
     if not present(paths.models):
         return models
     from cantle_ai.models_file import load_models_file

