@@ -131,13 +131,26 @@ class ThinkingContent(_Growing):
 class ImageContent(_Block):
     """An image: base64 `data` and its media type, such as `image/png`."""
 
-    __slots__ = ("data", "extra", "mime_type")
+    __slots__ = ("_detected", "data", "extra", "mime_type")
     type: ClassVar[Literal["image"]] = "image"
 
     def __init__(self, data: str, mime_type: str, *, extra: JsonObject | None = None) -> None:
         self.data = data
         self.mime_type = mime_type
         self.extra = extra
+        self._detected: str | None = None
+
+    @property
+    def detected_type(self) -> str | None:
+        """The media type that the data themselves show: PNG, JPEG, GIF or WebP.
+
+        None for any other data, and for what is no base64. Found out once.
+        """
+        if self._detected is None:
+            from cantle_ai.image_types import base64_image_type
+
+            self._detected = base64_image_type(self.data) or ""
+        return self._detected or None
 
     def to_json(self) -> JsonObject:
         raw: JsonObject = {"type": "image", "data": self.data, "mimeType": self.mime_type}

@@ -1,21 +1,31 @@
-"""Which messages of a conversation a request can carry, and in which order.
+"""Which messages of a conversation a request can carry, in which order, and with which of their images.
 
 A history records what happened; a provider accepts only what is consistent: each tool call followed by its
-result, no result without its call, no answer that broke off. This projection makes the one from the other
-for each request. The stored messages are never changed.
+result, no result without its call, no answer that broke off, no image for a model that takes none. This
+projection makes the one from the other for each request. The stored messages are never changed, so an image is
+there again when a model with eyes is asked next; and one that no provider would take, in a file that another
+program wrote, costs a note instead of every later request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
-from cantle_ai.content import TextContent
+from cantle_ai.content import ImageContent, TextContent, UserContent
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage
 
-__all__ = ["INTERRUPTED", "replayable"]
+if TYPE_CHECKING:
+    from cantle_ai.model import Model, StreamOptions
+
+__all__ = ["INTERRUPTED", "images_left_out", "replayable", "shown_blocks"]
 
 INTERRUPTED = "The call was interrupted before it gave a result."
 """What a call without a result is answered with."""
+
+_NO_EYES: Final = "(an image was left out: this model reads text only)"
+_TURNED_OFF: Final = "(an image was left out: sending images is turned off)"
+_NOT_AN_IMAGE: Final = "(an image was left out: its data are not a PNG, JPEG, GIF or WebP image)"
 
 
 def replayable(messages: Iterable[Message]) -> Iterator[Message]:
@@ -49,3 +59,31 @@ def _batch(open_calls: dict[str, str], results: list[Message], said: list[Messag
     for call_id, name in open_calls.items():
         yield ToolResultMessage(call_id, name, [TextContent(INTERRUPTED)], is_error=True, timestamp=0)
     yield from said
+
+
+def images_left_out(model: Model, options: StreamOptions) -> str | None:
+    """What stands for every image in a request; None when they are sent."""
+    if not options.images:
+        return _TURNED_OFF
+    return None if "image" in model.input else _NO_EYES
+
+
+def shown_blocks(blocks: Sequence[UserContent], left_out: str | None) -> list[TextContent | ImageContent]:
+    """The blocks to send, in order. `left_out` is :func:`images_left_out`; notes that follow each other are one.
+
+    Every image in it has a `detected_type`.
+    """
+    shown: list[TextContent | ImageContent] = []
+    noted = ""
+    for block in blocks:
+        if isinstance(block, ImageContent):
+            note = left_out or ("" if block.detected_type else _NOT_AN_IMAGE)
+            if not note:
+                shown.append(block)
+            elif note != noted:
+                shown.append(TextContent(note))
+            noted = note
+        elif isinstance(block, TextContent):
+            shown.append(block)
+            noted = ""
+    return shown

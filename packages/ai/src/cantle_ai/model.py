@@ -115,6 +115,8 @@ class StreamOptions(Struct, frozen=True, kw_only=True):
     """For the connection, the headers and each wait for more of the body; None is the transport's default."""
     sampling: JsonObject = {}
     """Fields merged into the request body, over the model's."""
+    images: bool = True
+    """Whether images are sent; otherwise a note stands for each, as for a model that takes none."""
     on_request: Callable[[HttpRequest], None] | None = None
     """Is shown each request just before it is sent, with its key among the headers. For inspection: it must not raise."""
     on_response: Callable[[HttpResponse], None] | None = None

@@ -17,8 +17,8 @@ from packages.ai.tests.apis.completions import DONE, HELLO, KEY, ask, delta, mod
 
 OK = [delta("stop", content="ok"), DONE]
 READ = ToolDefinition("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
-PIXEL = ImageContent("aGk=", "image/png")
-URL = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+PIXEL = ImageContent("iVBORw0KGgoAAAAN", "image/png")
+URL = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAAN"}}
 
 
 def body(context=HELLO, options=None, **fields):
@@ -133,6 +133,46 @@ def test_c08_an_image_for_a_model_without_eyes_is_named_for_this_request_only():
     assert [part["type"] for part in blind] == ["text", "text"]
     assert "image" in blind[1]["text"]
     assert messages(message, input=("text", "image"))[0]["content"][1] == URL
+
+
+def test_c08_images_that_follow_each_other_have_one_note_for_a_model_without_eyes():
+    blind = messages(user([TextContent("see"), PIXEL, PIXEL, TextContent("and"), PIXEL]))[0]["content"]
+    assert [part["text"][:4] for part in blind] == ["see", "(an ", "and", "(an "]
+
+
+def test_images_can_be_turned_off_for_a_request():
+    message = user([TextContent("see"), PIXEL])
+    sees = {"input": ("text", "image"), "context": Context("", [message])}
+    off = body(options=StreamOptions(images=False), **sees)["messages"][0]["content"]
+    assert [part["type"] for part in off] == ["text", "text"] and "turned off" in off[1]["text"]
+    assert body(**sees)["messages"][0]["content"][1] == URL
+
+
+BROKEN = [
+    ImageContent("***", "image/png"),
+    ImageContent("", "image/png"),
+    ImageContent("aGVsbG8sIHdvcmxk", "image/png"),
+    ImageContent("iVBORw0KGgoAAAAN\n", "image/png"),
+]
+
+
+@pytest.mark.fault("J03")
+@pytest.mark.parametrize("broken", BROKEN)
+def test_j03_what_no_provider_takes_is_a_note_where_it_is_stored_already(broken):
+    said = messages(user([TextContent("see"), broken, PIXEL]), input=("text", "image"))
+    text, note, url = said[0]["content"]
+    assert text["text"] == "see" and "left out" in note["text"] and url == URL
+    sent = messages(user(), READING, result(broken), user("and?"), input=("text", "image"))
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user"]
+    assert "left out" in sent[2]["content"]
+    both = messages(user(), READING, result(TextContent("a"), broken, PIXEL), input=("text", "image"))
+    assert both[2]["content"].startswith("a\n(an image was left out") and both[3]["content"][1] == URL
+
+
+@pytest.mark.fault("J01")
+def test_j01_the_media_type_is_the_one_that_the_bytes_show():
+    wrong = ImageContent(PIXEL.data, "image/jpeg")
+    assert messages(user([wrong]), input=("text", "image"))[0]["content"] == [URL]
 
 
 def test_an_answer_with_calls():
@@ -473,7 +513,7 @@ def test_b08_the_output_limit_leaves_room_for_the_input():
 
 
 def test_b08_image_data_does_not_count_as_text():
-    picture = ImageContent("A" * 1_000_000, "image/png")
+    picture = ImageContent("iVBORw0KGgoAAAAN" + "A" * 1_000_000, "image/png")
     sent = body(
         Context("", [user([picture])]), max_tokens=10_000, context_window=10_000, input=("text", "image")
     )

@@ -19,9 +19,9 @@ from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.codec import Json, JsonObject, decode_json, encode_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall, UserContent
 from cantle_ai.context import Context
-from cantle_ai.history import replayable
+from cantle_ai.history import images_left_out, replayable, shown_blocks
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
-from cantle_ai.model import Model
+from cantle_ai.model import Model, StreamOptions
 
 __all__ = ["REASONING_FIELDS", "EncodedMessages", "MessageEncoder", "wire_json"]
 
@@ -36,7 +36,6 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 _NO_OUTPUT = "(no output)"
 _IMAGES_BELOW = "(the result is an image, which follows)"
 _IMAGES_LEAD = "Images from the tool results above:"
-_NO_IMAGES = "(an image was left out: this model reads text only)"
 _AFTER_RESULTS = b'{"role":"assistant","content":"The tool results have been read."}'
 
 
@@ -66,22 +65,27 @@ class EncodedMessages:
 class MessageEncoder:
     """Encodes messages for one model."""
 
-    __slots__ = ("_compat", "_images_key", "_key", "_mark", "_model", "_takes_images")
+    __slots__ = ("_compat", "_images_key", "_key", "_left_out", "_mark", "_model")
 
     def __init__(
-        self, model: Model, compat: OpenAICompletionsCompat, *, mark: JsonObject | None = None
+        self,
+        model: Model,
+        compat: OpenAICompletionsCompat,
+        options: StreamOptions,
+        *,
+        mark: JsonObject | None = None,
     ) -> None:
         """`mark` is the cache mark to set, if the endpoint takes such."""
         self._model = model
         self._compat = compat
         self._mark = mark
-        self._takes_images = "image" in model.input
+        self._left_out = images_left_out(model, options)
         self._key = (
             "openai-completions",
             model.api,
             model.provider,
             model.id,
-            self._takes_images,
+            self._left_out,
             model.reasoning,
             compat.requires_tool_result_name,
             compat.requires_non_null_assistant_content,
@@ -144,20 +148,21 @@ class MessageEncoder:
     def _images(self, message: Message) -> list[bytes]:
         """The images of a tool result, encoded. One value in `wire` holds them all."""
         assert isinstance(message, ToolResultMessage)
-        if not self._takes_images or not any(isinstance(block, ImageContent) for block in message.content):
+        if self._left_out or not any(isinstance(block, ImageContent) for block in message.content):
             return []
         part = message.wire.get(self._images_key)
         if part is None:
-            blocks = [block for block in message.content if isinstance(block, ImageContent)]
-            part = message.wire[self._images_key] = b",".join(wire_json(_image(block)) for block in blocks)
-        return [part]
+            blocks = shown_blocks(message.content, self._left_out)
+            images = [wire_json(_image(block)) for block in blocks if isinstance(block, ImageContent)]
+            part = message.wire[self._images_key] = b",".join(images)
+        return [part] if part else []
 
     def _count(self, message: Message, encoded: EncodedMessages) -> None:
         if isinstance(message, AssistantMessage):
             encoded.has_tool_history = encoded.has_tool_history or bool(message.tool_calls)
-        elif self._takes_images and not isinstance(message.content, str):
+        elif not self._left_out and not isinstance(message.content, str):
             for block in message.content:
-                if isinstance(block, ImageContent):
+                if isinstance(block, ImageContent) and block.detected_type:
                     encoded.images += 1
                     encoded.image_bytes += len(block.data)
 
@@ -181,12 +186,11 @@ class MessageEncoder:
 
     def _parts(self, blocks: Sequence[UserContent]) -> list[Json]:
         parts: list[Json] = []
-        for block in blocks:
-            if isinstance(block, TextContent):
-                if block.text.strip():
-                    parts.append({"type": "text", "text": block.text})
-            elif isinstance(block, ImageContent):
-                parts.append(_image(block) if self._takes_images else {"type": "text", "text": _NO_IMAGES})
+        for block in shown_blocks(blocks, self._left_out):
+            if isinstance(block, ImageContent):
+                parts.append(_image(block))
+            elif block.text.strip():
+                parts.append({"type": "text", "text": block.text})
         return parts
 
     def _assistant(self, message: AssistantMessage) -> JsonObject:
@@ -225,8 +229,10 @@ class MessageEncoder:
     def _tool_result(self, message: ToolResultMessage) -> JsonObject:
         text = message.text
         if any(isinstance(block, ImageContent) for block in message.content):
-            note = _IMAGES_BELOW if self._takes_images else _NO_IMAGES
-            text = text if text.strip() and self._takes_images else f"{text}\n{note}".strip()
+            shown = shown_blocks(message.content, self._left_out)
+            text = "\n".join(b.text for b in shown if isinstance(b, TextContent) and b.text)
+            if not text.strip() and shown:
+                text = _IMAGES_BELOW
         plain: JsonObject = {
             "role": "tool",
             "tool_call_id": _call_id(message.tool_call_id),
@@ -238,7 +244,7 @@ class MessageEncoder:
 
 
 def _image(block: ImageContent) -> JsonObject:
-    return {"type": "image_url", "image_url": {"url": f"data:{block.mime_type};base64,{block.data}"}}
+    return {"type": "image_url", "image_url": {"url": f"data:{block.detected_type};base64,{block.data}"}}
 
 
 def _call(call: ToolCall) -> JsonObject:

@@ -34,7 +34,7 @@ def request_body(
 ) -> bytes:
     """The body, its `messages` put together from the messages' own encodings."""
     mark = _cache_mark(options, compat)
-    messages = MessageEncoder(model, compat, mark=mark).encode(context)
+    messages = MessageEncoder(model, compat, options, mark=mark).encode(context)
     parts = [b'{"model":', wire_json(model.id), b',"messages":[', b",".join(messages.parts), b"]"]
     tools = _tools(context, messages, compat, mark)
     if tools is not None:
