@@ -1,12 +1,15 @@
 """TLS: whom the transport trusts, by which variable, and how it says no."""
 
 import shutil
+import socket
 import ssl
 import subprocess
+import sys
 
 import pytest
 
 from cantle_ai.errors import ConfigurationError
+from cantle_ai.transport._connection import Connection, Target
 from cantle_ai.transport.port import HttpRequest, TransportError
 from cantle_ai.transport.urllib3_thread import Urllib3Transport
 from packages.ai.tests.http_peer import Link, Peer
@@ -155,3 +158,36 @@ async def test_no_context_is_made_for_plain_http():
         response = await transport.send(HttpRequest("POST", peer.url, {}, b""))
         assert [chunk async for chunk in response.chunks] == [b"plain"]
     await transport.aclose()
+
+
+async def test_a_server_that_is_reached_directly_needs_no_urllib3(server, authority):
+    code = (
+        "import asyncio, sys\n"
+        "from cantle_ai.transport.port import HttpRequest\n"
+        "from cantle_ai.transport.urllib3_thread import Urllib3Transport\n"
+        "async def main():\n"
+        f"    transport = Urllib3Transport(environ={{'SSL_CERT_FILE': {str(authority / 'ca.pem')!r}}})\n"
+        f"    response = await transport.send(HttpRequest('POST', {server.url!r}, {{}}, b'{{}}'))\n"
+        "    print((await response.read(99)).decode(), 'urllib3' in sys.modules)\n"
+        "    await transport.aclose()\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout == "secret False\n"
+
+
+async def test_the_host_header_is_that_of_a_plain_request(server, authority):
+    assert await fetch(server.url, {"SSL_CERT_FILE": str(authority / "ca.pem")}) == b"secret"
+    assert server.requests[0].headers["host"] == f"127.0.0.1:{server.port}"
+
+
+@pytest.mark.parametrize(("port", "host"), [(443, "model.test"), (8443, "model.test:8443")])
+def test_the_usual_port_and_the_dot_of_a_complete_name_are_not_told(port, host):
+    ours, theirs = socket.socketpair()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    connection = Connection(Target("https", "model.test.", port), lambda: context, 1.0)
+    with ours, theirs:
+        connection._raw.sock = ours
+        connection._raw.request("POST", "/v1", body=b"{}")
+        assert f"\r\nHost: {host}\r\n".encode() in theirs.recv(4096)
+    connection.close()

@@ -1,7 +1,7 @@
 """One connection, with what a request in a thread needs beside it. Imported in that thread.
 
-`urllib3` speaks TLS and tunnels through proxies (`cantle_ai.transport._secure`); where neither is wanted, as
-with a model on one's own machine, what it builds on does alone: `http.client`. The socket is made here, because
+`urllib3` tunnels through proxies (`cantle_ai.transport._secure`); where the server is reached directly, with TLS
+or without, what it builds on does alone: `http.client`. The socket is made here, because
 it must be possible to shut it from another thread at any moment: while it connects, in the TLS handshake, while
 the proxy or the server is silent. A duplicate of its descriptor serves for that; shutting the duplicate shuts
 the connection, even when TLS has taken the original over.
@@ -97,6 +97,26 @@ class _PlainConnection(http.client.HTTPConnection):
         self.sock = self.dial(self._name, self.port)
 
 
+class _TlsConnection(_PlainConnection):
+    """TLS to the host itself, which the certificate must name."""
+
+    default_port = http.client.HTTPS_PORT
+
+    def __init__(self, host: str, port: int, timeout: float | None, context: ssl.SSLContext) -> None:
+        super().__init__(host, port, timeout)
+        self._context = context
+
+    def connect(self) -> None:
+        sock = self.dial(self._name, self.port)
+        # Certificates name neither the dot of a complete name nor the zone of an address.
+        name = self._name.rstrip(".").partition("%")[0]
+        try:
+            self.sock = self._context.wrap_socket(sock, server_hostname=name)
+        except BaseException:
+            sock.close()
+            raise
+
+
 class Connection:
     """A connection to one target. Used by one thread at a time."""
 
@@ -158,6 +178,8 @@ class Connection:
         if target.scheme == "http" and (proxy is None or proxy.scheme == "http"):
             host, port = (target.host, target.port) if proxy is None else (proxy.host, proxy.port)
             return _PlainConnection(host, port, self._connect_timeout)
+        if proxy is None:
+            return _TlsConnection(target.host, target.port, self._connect_timeout, context())
         from cantle_ai.transport._secure import secure_connection
 
         return secure_connection(target, context(), self._connect_timeout)

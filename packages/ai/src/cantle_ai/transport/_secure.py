@@ -1,4 +1,4 @@
-"""Connections that speak TLS, and those that tunnel through a proxy: `urllib3`. Imported for the first of them."""
+"""Connections that tunnel through a proxy, or speak TLS to one: `urllib3`. Imported for the first of them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ class SecureConnection(HTTPSConnection):
 
 
 def secure_connection(target: Target, context: ssl.SSLContext, timeout: float | None) -> SecureConnection:
-    """A connection to `target` with TLS to the host, to its proxy, or to both. `timeout` is for connecting."""
+    """A connection through the proxy of `target`, with TLS to the host, to the proxy, or to both.
+
+    `timeout` is for connecting.
+    """
     proxy = target.proxy
-    if proxy is None:
-        return SecureConnection(target.host, target.port, timeout=timeout, ssl_context=context)
+    assert proxy is not None
     if target.scheme == "http":
         return SecureConnection(proxy.host, proxy.port, timeout=timeout, ssl_context=context)
     url = Url(scheme=proxy.scheme, host=proxy.host, port=proxy.port)
