@@ -1,7 +1,6 @@
 """Group E of the faults that other agents had: each as a test."""
 
 import asyncio
-import base64
 from typing import Any
 
 import pytest
@@ -138,7 +137,7 @@ async def test_e06_a_second_prompt_in_a_run_is_refused_and_says_what_to_use():
 
 
 async def test_e06_images_of_a_steered_message_arrive():
-    image = ImageContent(base64.b64encode(b"\x89PNG").decode(), "image/png")
+    image = ImageContent("iVBORw0KGgoAAAAN", "image/png")
     agent, model, _ = make_agent(["done"])
     agent.steer(UserMessage([TextContent("look"), image]))
     await agent.prompt("go")

@@ -227,7 +227,7 @@ async def test_what_a_function_returns_becomes_a_result(value: Any, text: str, d
 
 
 async def test_results_and_blocks_are_passed_on():
-    image = ImageContent("iVBORw==", "image/png")
+    image = ImageContent("iVBORw0KGgoAAAAN", "image/png")
     for value in (ToolResult(content=[image]), image, [image]):
 
         @tool

@@ -1,6 +1,5 @@
 """The way of one call: each step, and what goes wrong on it, as the model reads it."""
 
-import base64
 from typing import Any
 
 import pytest
@@ -307,7 +306,7 @@ async def test_details_that_are_no_json_are_replaced_by_a_note():
 
 
 async def test_j03_an_image_that_is_not_base64_never_enters_the_transcript():
-    good = ImageContent(base64.b64encode(b"\x89PNG").decode(), "image/png")
+    good = ImageContent("iVBORw0KGgoAAAAN", "image/png")
     spy = Spy(ToolResult(content=[good, ImageContent("not base64!", "image/png")]))
     result = await one_call(spy.tool(), {"n": 1})
     assert result.content[0] is good

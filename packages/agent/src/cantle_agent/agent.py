@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from cantle_agent.config import (
     GRACE_SECONDS,
+    AdmitImages,
     AfterToolCall,
     AgentContext,
     BeforeToolCall,
@@ -39,7 +40,7 @@ from cantle_agent.events import (
 )
 from cantle_agent.listeners import Delivery, Listener, add_listener
 from cantle_agent.loop import drive
-from cantle_agent.messages import AgentMessage, convert_to_llm, usage_of
+from cantle_agent.messages import AgentMessage, convert_to_llm, holds_images, usage_of
 from cantle_agent.queues import MessageQueue, QueueMode
 from cantle_agent.schema import check_parameters
 from cantle_agent.tool import ExecutionMode, Tool, not_a_tool
@@ -80,6 +81,7 @@ class Agent:
         before_tool_call: BeforeToolCall | Sequence[BeforeToolCall] = (),
         after_tool_call: AfterToolCall | Sequence[AfterToolCall] = (),
         gate: Gate | None = None,
+        admit_images: AdmitImages | None = None,
         tool_execution: ExecutionMode = "parallel",
         steering_mode: QueueMode = "one-at-a-time",
         follow_up_mode: QueueMode = "one-at-a-time",
@@ -102,6 +104,7 @@ class Agent:
         self.before_tool_call = _hooks("before_tool_call", before_tool_call)
         self.after_tool_call = _hooks("after_tool_call", after_tool_call)
         self.gate = gate
+        self.admit_images = admit_images
         self.tool_execution: ExecutionMode = tool_execution
         self.grace = grace
         self.steering = MessageQueue(steering_mode)
@@ -293,6 +296,10 @@ class Agent:
         delivery = Delivery(self._listeners, self._track, self.signal or AbortSignal(), self.grace)
         try:
             for note in self._notes.take():
+                if holds_images(note):
+                    from cantle_agent.admission import admit_message
+
+                    note = await admit_message(note, self._config(), self.signal or AbortSignal())
                 self._context.messages.append(note)
                 for event in (MessageStart(note), MessageEnd(note)):
                     try:
@@ -318,6 +325,7 @@ class Agent:
             before_tool_call=tuple(self.before_tool_call),
             after_tool_call=tuple(self.after_tool_call),
             gate=self.gate,
+            admit_images=self.admit_images,
             tool_execution=self.tool_execution,
             steering=self.steering,
             follow_up=self.follow_ups,

@@ -23,6 +23,7 @@ from cantle_ai.stream import StreamFunction
 from cantle_ai.usage import Usage
 
 __all__ = [
+    "AdmitImages",
     "AfterToolCall",
     "AgentContext",
     "BeforeToolCall",
@@ -135,6 +136,14 @@ TransformContext: TypeAlias = Callable[
 ConvertToLlm: TypeAlias = Callable[[Sequence[AgentMessage]], _OrAwaitable[Sequence[Message]]]
 """Agent messages as a model is sent them."""
 
+AdmitImages: TypeAlias = Callable[
+    [Sequence[UserContent], Model, AbortSignal], _OrAwaitable[Sequence[UserContent]]
+]
+"""Content that holds images as it may enter the transcript, for a model that is asked with it next.
+
+Called once for each message and result that has any. What it raises becomes a text in place of the images.
+"""
+
 GetApiKey: TypeAlias = Callable[[str], _OrAwaitable[str | None]]
 """The key for a provider, at each request; None leaves it to the provider's configuration."""
 
@@ -165,6 +174,8 @@ class LoopConfig(Struct, frozen=True, kw_only=True):
     before_tool_call: Sequence[BeforeToolCall] = ()
     after_tool_call: Sequence[AfterToolCall] = ()
     gate: Gate | None = None
+    admit_images: AdmitImages | None = None
+    """None lets in PNG, JPEG, GIF and WebP images as they are, and a text for anything else."""
     tool_execution: ExecutionMode = "parallel"
     steering: MessageQueue = field(default_factory=MessageQueue)
     follow_up: MessageQueue = field(default_factory=MessageQueue)

@@ -31,7 +31,7 @@ from cantle_agent.events import (
     TurnStart,
 )
 from cantle_agent.generation import ask_hook, generate
-from cantle_agent.messages import AgentMessage, last_shown, unanswered
+from cantle_agent.messages import AgentMessage, holds_images, last_shown, unanswered
 from cantle_agent.patience import see_through, was_cancelled
 from cantle_agent.queues import MessageQueue
 from cantle_agent.rendezvous import Rendezvous
@@ -161,7 +161,9 @@ class _Run:
             await self.prepare_next(last)
         await self.emit(TurnStart())
         while self.incoming:
-            await self.add(self.incoming.popleft())
+            message = await self.admitted(self.incoming[0])
+            self.incoming.popleft()
+            await self.add(message)
         answer = await self.answer()
         self.batch = Batch(
             answer, self.context.tools, self.config, emit=self.emit, record=self.add, signal=self.signal
@@ -170,7 +172,7 @@ class _Run:
             await self.batch.run()
         await self.emit(TurnEnd(answer, self.batch.results))
         for note in self.config.notes.take():
-            await self.add(note)
+            await self.add(await self.admitted(note))
         turn = FinishedTurn(
             message=answer,
             tool_results=self.batch.results,
@@ -218,6 +220,14 @@ class _Run:
         except AbortError:
             pass
         return None
+
+    async def admitted(self, message: AgentMessage) -> AgentMessage:
+        """`message` as it may enter the transcript. A result of the batch has been admitted by then."""
+        if not holds_images(message):
+            return message
+        from cantle_agent.admission import admit_message
+
+        return await admit_message(message, self.config, self.signal)
 
     async def add(self, message: AgentMessage) -> None:
         self.context.messages.append(message)

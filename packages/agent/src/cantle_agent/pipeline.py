@@ -1,6 +1,6 @@
 """One tool call's way from what the model asked to the result that it reads.
 
-    look up → prepare → validate → before hooks → validate again → gate → execute → after hooks → result
+    look up → prepare → validate → before hooks → validate again → gate → execute → after hooks → admission → result
 
 Every failure on it (an unknown tool, arguments that do not fit, a block, an exception, an abort) becomes the
 call's result and nothing else: no call harms another, and none leaves the model without an answer.
@@ -28,7 +28,7 @@ from cantle_agent.schema import copy_object, problem_text, schema_of
 from cantle_agent.tool import Tool, ToolContext, ToolError, ToolResult
 from cantle_ai.abort import AbortError, AbortSignal
 from cantle_ai.codec import JsonObject, encode_json
-from cantle_ai.content import ImageContent, TextContent, ToolCall, UnknownContent, UserContent
+from cantle_ai.content import ImageContent, TextContent, ToolCall, UnknownContent
 from cantle_ai.messages import AssistantMessage
 
 __all__ = ["ReadyCall", "SettledCall", "execute_call", "prepare_call", "refused_call"]
@@ -158,6 +158,10 @@ async def execute_call(
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a hook's failure is this call's result
             text = f"The call ran, but a hook on its result failed: {error_text(error)}"
             result = replace(ToolResult.of(text, is_error=True), usage=result.usage)
+    if any(isinstance(block, ImageContent) for block in result.content):
+        from cantle_agent.admission import admit_content
+
+        result = replace(result, content=await admit_content(result.content, config, signal))
     return SettledCall(ready.call, result, duration)
 
 
@@ -233,36 +237,16 @@ def _sound(tool: Tool, result: ToolResult) -> ToolResult:
     """`result`, if it can be written and sent; what can't be is replaced by a note that says so."""
     if not isinstance(result, ToolResult):
         raise TypeError(f"{tool.name} returned {type(result).__name__}, not a ToolResult")
-    content = [_sound_block(block) for block in result.content]
+    for block in result.content:
+        if not isinstance(block, TextContent | ImageContent | UnknownContent):
+            raise TypeError(f"a result holds {type(block).__name__}, not text or an image")
     details = result.details
     if details is not None:
         try:
             encode_json(details)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             details = {"lost": f"The details are not JSON: {error_text(error)}"}
-    return replace(result, content=content, details=details)
-
-
-def _sound_block(block: UserContent) -> UserContent:
-    match block:
-        case TextContent() | UnknownContent():
-            return block
-        case ImageContent():
-            return (
-                block
-                if _is_base64(block.data)
-                else TextContent("[An image was left out: its data is not base64.]")
-            )
-    raise TypeError(f"a result holds {type(block).__name__}, not text or an image")
-
-
-def _is_base64(data: str) -> bool:
-    import binascii
-
-    try:
-        return bool(binascii.a2b_base64(data, strict_mode=True))
-    except ValueError:
-        return False
+    return replace(result, content=list(result.content), details=details)
 
 
 def _failure(error: BaseException) -> ToolResult:

@@ -245,7 +245,7 @@ class UnknownMessage(Struct, frozen=True):
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage
 """What a model can be sent."""
 
-_M = TypeVar("_M", UserMessage, AssistantMessage, ToolResultMessage)
+_M = TypeVar("_M", bound=Message)
 
 
 def replace(message: _M, **changes: object) -> _M:
