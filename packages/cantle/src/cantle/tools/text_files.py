@@ -122,11 +122,12 @@ def has_cr_lines(head: str | bytes) -> bool:
     return "\r" in head and "\n" not in head
 
 
-_COOKIE = re.compile(rb"^[ \t\f]*(?:#|//|--|;|%|\"|/\*).*?coding[:=][ \t]*([-\w.]+)")
-_XML = re.compile(rb"^\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)")
-_HTML = re.compile(rb"^\s*<[\s\S]*?<meta[^>]*\bcharset\s*=\s*[\"']?([-\w.]+)", re.IGNORECASE)
+# Expressions are compiled by the first file that needs them: compiling them all takes longer than most reads.
+_COOKIE = rb"^[ \t\f]*(?:#|//|--|;|%|\"|/\*).*?coding[:=][ \t]*([-\w.]+)"
+_XML = rb"^\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([-\w.]+)"
+_HTML = rb"(?i)^\s*<[\s\S]*?<meta[^>]*\bcharset\s*=\s*[\"']?([-\w.]+)"
 # Only codecs without state: each character's bytes are the same wherever it stands.
-_STATELESS = re.compile(
+_STATELESS = (
     r"cp\d+|iso8859-\d+|koi8-[rtu]|mac-\w+|shift_jis|euc_jp|euc_kr|gbk|gb2312|gb18030|big5|kz1048|ptcp154"
 )
 
@@ -134,23 +135,27 @@ _STATELESS = re.compile(
 def declared_encoding(head: bytes) -> str | None:
     """The codec that a file names in its beginning, if we know it and can write it piece by piece."""
     start = head[:1_024]
-    found = next((m for line in start.split(b"\n")[:2] if (m := _COOKIE.match(line))), None)
-    found = found or _XML.match(start) or _HTML.match(start)
+    found: re.Match[bytes] | None = None
+    if b"coding" in start:
+        found = next((m for line in start.split(b"\n")[:2] if (m := re.match(_COOKIE, line))), None)
+        found = found or re.match(_XML, start)
+    if found is None and b"charset" in start.lower():
+        found = re.match(_HTML, start)
     if found is None:
         return None
     try:
         name = codecs.lookup(found[1].decode("ascii", "replace")).name
     except LookupError:
         return None
-    return name if _STATELESS.fullmatch(name) else None
+    return name if re.fullmatch(_STATELESS, name) else None
 
 
 _ASCII = bytes(range(128))
 _LEADS = bytes(range(0xC2, 0xF5))
 _NOT_LEADS = bytes(set(range(256)) - set(_LEADS))
-_ESCAPED = re.compile(r"[\udc80-\udcff]")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_SURROGATES = re.compile(r"[\ud800-\udfff]")
+_ESCAPED = r"[\udc80-\udcff]"
+_NOT_ASCII = r"[^\x00-\x7f]"
+_SURROGATES = r"[\ud800-\udfff]"
 _UNDEFINED_1252 = frozenset({0x81, 0x8D, 0x8F, 0x90, 0x9D})
 
 
@@ -174,9 +179,9 @@ class Evidence:
             self._valid += len(data[:used].translate(None, _NOT_LEADS))
         except UnicodeDecodeError:
             text, used = codecs.utf_8_decode(data, "surrogateescape", False)
-            wrong = len(_ESCAPED.findall(text))
+            wrong = len(re.findall(_ESCAPED, text))
             self._invalid += wrong
-            self._valid += len(_NOT_ASCII.findall(text)) - wrong
+            self._valid += len(re.findall(_NOT_ASCII, text)) - wrong
             self._high.update(data.translate(None, _ASCII))
         self._carry = data[used:]
 
@@ -217,7 +222,7 @@ def decode_body(body: bytes, encoding: Encoding) -> tuple[str, Encoding]:
 
 def shown(text: str) -> str:
     """Text as people and models see it: U+FFFD for each character that stands for wrong bytes."""
-    return text if text.isascii() else _SURROGATES.sub(REPLACEMENT, text)
+    return text if text.isascii() else re.sub(_SURROGATES, REPLACEMENT, text)
 
 
 class TextFile(Struct, frozen=True):

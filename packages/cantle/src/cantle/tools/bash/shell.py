@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -47,6 +46,8 @@ def _places() -> Iterator[str | None]:
                 yield str(Path(folder) / "Git" / "bin" / "bash.exe")
     else:
         yield "/bin/bash"
+    import shutil  # with it come all compressors; /bin/bash is nearly always there
+
     yield shutil.which("bash")
     yield shutil.which("sh")
 

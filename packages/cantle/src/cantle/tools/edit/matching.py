@@ -13,7 +13,6 @@ from bisect import bisect_left
 from itertools import pairwise
 
 from cantle.tools.diff import Change
-from cantle.tools.edit.candidates import ambiguous_text, missing_text
 from cantle.tools.text_files import REPLACEMENT, TextFile, shown
 from cantle_agent.tool import ToolError
 
@@ -90,8 +89,12 @@ class Matcher:
             exact = [place for place in places if self._original(place, place + len(wanted)) == old]
             places = exact if len(exact) == 1 else places
         if not places:
+            from cantle.tools.edit.candidates import missing_text
+
             raise ToolError(missing_text(self._text, wanted, number, self._name))
         if len(places) > 1:
+            from cantle.tools.edit.candidates import ambiguous_text
+
             raise ToolError(ambiguous_text(self._text, places, number, self._name, len(places) == _COUNTED))
         return _Span(number, places[0], places[0] + len(wanted), new)
 

@@ -7,7 +7,6 @@ what else it may be, UTF-8 or a one-byte encoding, is known at the end and matte
 from __future__ import annotations
 
 import codecs
-import shlex
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -216,6 +215,8 @@ def _whole_lines(text: str, end: str, *, cut: bool) -> str:
 def _long_line(
     scanned: Scanned, text: str, window: Window, path: Path, name: str, details: JsonObject
 ) -> ToolResult:
+    import shlex
+
     begin = cut_head(text.encode("utf-8"), MAX_BYTES)
     line, after = window.first, f"; line {window.first + 1} follows at offset={window.first + 1}"
     if scanned.lines <= line:
