@@ -588,7 +588,7 @@ def test_b19_a_long_session_id_is_bounded_by_hash():
 @pytest.mark.parametrize(
     ("form", "names"),
     [
-        ("openai", {"session-id", "x-client-request-id", "x-session-affinity"}),
+        ("openai", {"session_id", "x-client-request-id", "x-session-affinity"}),
         ("openai-nosession", {"x-client-request-id", "x-session-affinity"}),
         ("openrouter", {"x-session-id"}),
     ],

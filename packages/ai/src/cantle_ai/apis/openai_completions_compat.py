@@ -77,7 +77,7 @@ class OpenAICompletionsCompat(Struct, frozen=True, kw_only=True, rename="camel")
     send_session_affinity_headers: bool = False
     """Headers carry the session id, so that one machine serves a conversation."""
     session_affinity_format: Literal["openai", "openai-nosession", "openrouter"] = "openai"
-    """Which headers: `session-id`, `x-client-request-id` and `x-session-affinity`; those without the first;
+    """Which headers: `session_id`, `x-client-request-id` and `x-session-affinity`; those without the first;
     or `x-session-id`."""
     prompt_cache_key_mode: Literal["auto", "enabled", "disabled"] = "auto"
     """Whether `prompt_cache_key` is sent: always, never, or (`auto`) with long retention only."""

@@ -21,7 +21,7 @@ output together stay inside the window. Text and code run at 3.5 to 4.5 characte
 _LONGEST_KEY = 64
 """OpenAI's limit for `prompt_cache_key`."""
 _AFFINITY_HEADERS = {
-    "openai": ("session-id", "x-client-request-id", "x-session-affinity"),
+    "openai": ("session_id", "x-client-request-id", "x-session-affinity"),
     "openai-nosession": ("x-client-request-id", "x-session-affinity"),
     "openrouter": ("x-session-id",),
 }
