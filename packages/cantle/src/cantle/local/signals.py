@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
-__all__ = ["Stopped", "stoppable"]
+__all__ = ["Stopped", "held_back", "stoppable"]
 
 _ENDING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -28,21 +29,43 @@ def stoppable() -> Iterator[None]:
 
     One that the caller ignores, as `nohup` does, stays ignored.
     """
-    before = {number: signal.getsignal(number) for number in _ENDING}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            if handler is not signal.SIG_IGN:
-                signal.signal(number, handler)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        restore()
+        _handle(before)
         raise Stopped(number)
 
+    before = _handlers()
     try:
-        for number, handler in before.items():
-            if handler is not signal.SIG_IGN:
-                signal.signal(number, stop)
+        _handle(dict.fromkeys(before, stop))
         yield
     finally:
-        restore()
+        _handle(before)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Let a signal that comes meanwhile act afterwards: what is being started is known by then."""
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = _handlers()
+    try:
+        _handle(dict.fromkeys(before, note))
+        yield
+    finally:
+        _handle(before)
+    for number in came[:1]:
+        signal.raise_signal(number)
+
+
+def _handlers() -> dict[int, Any]:
+    """What happens at each of the signals that would end the process now."""
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    return {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+
+
+def _handle(handlers: Mapping[int, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)

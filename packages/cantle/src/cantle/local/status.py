@@ -6,19 +6,19 @@ from pathlib import Path
 
 from cantle.console import Results
 from cantle.installation import install_command
-from cantle.local.release import RELEASE
+from cantle.local.release import RELEASE, Release
 from cantle.local.setup import is_whole
 from cantle_ai.local.weights import engine_installed, find_weights
 
 __all__ = ["show_status"]
 
 
-def show_status(folder: Path) -> int:
+def show_status(folder: Path, *, release: Release = RELEASE) -> int:
     """Say what is there, a line for each part, and what to do next. Returns 0 only if the model can be used."""
     results = Results()
     path = find_weights([folder])
-    whole = path is not None and is_whole(path)
-    results.say(_row("weights", _weights(path, whole)))
+    whole = path is not None and is_whole(path, release)
+    results.say(_row("weights", _weights(path, whole, release)))
     engine = engine_installed()
     results.say(_row("engine", f"xllamacpp {_engine_version()}" if engine else "xllamacpp is not installed"))
     if not engine:
@@ -27,7 +27,7 @@ def show_status(folder: Path) -> int:
         results.say(_row("next", "cantle local setup"))
     elif not whole:
         results.say(
-            _row("next", "cantle local setup" if path.parent == folder else f"reinstall {RELEASE.package}")
+            _row("next", "cantle local setup" if path.parent == folder else f"reinstall {release.package}")
         )
     else:
         results.say(_row("use", 'cantle --provider local -p "Say hello."'))
@@ -38,9 +38,9 @@ def _row(name: str, text: str) -> str:
     return f"{name:<9}{text}\n"
 
 
-def _weights(path: Path | None, whole: bool) -> str:
+def _weights(path: Path | None, whole: bool, release: Release) -> str:
     if path is None:
-        return f"not there ({RELEASE.file})"
+        return f"not there ({release.file})"
     size = f"{path.stat().st_size / 1e6:.1f} MB"
     return f"{path} ({size}, {'SHA-256 checked' if whole else 'DAMAGED: its SHA-256 is wrong'})"
 
