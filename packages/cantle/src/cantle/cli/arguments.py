@@ -21,7 +21,10 @@ SCRIPTED = "scripted"
 _COLUMNS = 80
 """Where stdout is no terminal."""
 
-USAGE = "cantle [options] [--] [@file ...] [prompt ...]\n       cantle demo [--json] [--folder DIR]"
+USAGE = (
+    "cantle [options] [--] [@file ...] [prompt ...]\n       cantle demo [--json] [--folder DIR]\n"
+    "       cantle local setup|status|remove"
+)
 
 EPILOG = """\
 examples:
@@ -31,6 +34,7 @@ examples:
   cantle -c "and now fix it"                 continue the last session in this folder
   cantle -p @notes.md "turn this into a list"
   cantle demo                                see it work: no key, no network
+  cantle local setup                         a small model on this machine: no key
 
 Settings, keys, models and sessions live in ~/.cantle (CANTLE_DIR moves it)."""
 

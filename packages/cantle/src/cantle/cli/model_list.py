@@ -45,7 +45,8 @@ def _authorised(models: Models, paths: ConfigPaths, options: argparse.Namespace)
         if not options.api_key:
             require_key(models, first, paths)
         return models.list(options.provider)
-    listed = [model for model in models.list() if models.configured(model.provider)]
+    rows = sorted(models.providers, key=lambda row: not row.automatic)  # offered last
+    listed = [model for row in rows if models.configured(row.id) for model in models.list(row.id)]
     if not listed:
         raise no_key(models, paths)
     return listed
