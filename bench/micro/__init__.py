@@ -1,0 +1,1 @@
+"""What single parts cost, without processes and network."""
