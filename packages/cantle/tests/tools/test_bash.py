@@ -44,8 +44,8 @@ async def test_a_failing_command_is_an_error_with_its_output(tools: Tools) -> No
 async def test_a_command_ended_by_a_signal_names_it(tools: Tools) -> None:
     result = await tools.bash("echo before; kill -SEGV $$")
     assert result.is_error
-    assert text_of(result) == "before\n\nThe command was ended by SIGSEGV."
-    assert detail(result, "signal") == "SIGSEGV"
+    assert text_of(result) == "before\n\nThe command was ended by signal 11 (SIGSEGV)."
+    assert result.details == {"exitCode": 139, "signal": "SIGSEGV"}
     assert text_of(await tools.bash("sh -c 'kill -9 $$' 2>/dev/null; exit $?")).endswith(
         "Exit code 137 (SIGKILL)."
     )
@@ -83,7 +83,7 @@ async def test_variables_are_those_of_the_moment_it_starts(
     given["CANTLE_SESSION_FILE"] = "/s.jsonl"
     assert text_of(await tools.bash(show)).startswith("/s.jsonl|two|")
     names = text_of(await tools.bash("env | grep ^CANTLE_ | cut -d= -f1 | sort")).split()
-    assert names == ["CANTLE_DIR", "CANTLE_MODEL", "CANTLE_SESSION_FILE"]
+    assert names == ["CANTLE_COMMAND_ID", "CANTLE_DIR", "CANTLE_MODEL", "CANTLE_SESSION_FILE"]
 
 
 @pytest.mark.parity("tools.bash-shell")

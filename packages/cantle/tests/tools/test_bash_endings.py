@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cantle.tools import processes
-from cantle.tools.processes import GRACE
+from cantle.tools import process_command
+from cantle.tools.process_command import GRACE
 from cantle_agent.tool import ToolResult
 from packages.cantle.tests.tools.harness import FakeContext, Tools, alive, detail, details_of, text_of
 
@@ -51,8 +51,8 @@ async def test_h01_a_background_child_does_not_hold_the_call(tools: Tools, redir
     assert not result.is_error
     assert text_of(result).startswith("started\n")
     pid = number(tools, "pid")
-    assert f"still runs (process {pid})" in text_of(result)
-    assert detail(result, "stillRunning") == [pid]
+    assert f"Process {pid} (sleep) still runs in the background" in text_of(result)
+    assert detail(result, "stillRunning") == [{"pid": pid, "name": "sleep"}]
     assert alive(pid)
 
 
@@ -60,13 +60,13 @@ async def test_h01_a_child_that_keeps_printing_does_not_hold_the_call(tools: Too
     begin = time.monotonic()
     result = await tools.bash("while :; do echo tick; sleep 0.02; done & echo started")
     assert time.monotonic() - begin < 3
-    assert "still runs" in text_of(result)
+    assert "in the background" in text_of(result)
 
 
 async def test_h01_output_that_is_on_its_way_is_kept(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine it may be on its way for long.
-    monkeypatch.setattr(processes, "_QUIET", 20.0)
-    monkeypatch.setattr(processes, "_DRAIN", 20.0)
+    monkeypatch.setattr(process_command, "_QUIET", 20.0)
+    monkeypatch.setattr(process_command, "_DRAIN", 20.0)
     result = await tools.bash("(sleep 0.03; echo late) & echo early")
     assert text_of(result) == "early\nlate\n"
     assert result.details == {"exitCode": 0}

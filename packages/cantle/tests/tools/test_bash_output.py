@@ -1,6 +1,7 @@
-"""The output of `bash`: its end for the model, all of it in a file, whatever it is made of."""
+"""The output of `bash`: both its ends for the model, all of it in a file, whatever it is made of."""
 
 import os
+import random
 import stat
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cantle.tools.bash.output import CommandOutput, plain_text
+from cantle.tools.bash.output import HEAD_BYTES, HEAD_LINES, CommandOutput, plain_text
 from cantle.tools.truncation import MAX_BYTES, MAX_LINES
 from packages.cantle.tests.tools.harness import Tools, detail, details_of, text_of
 from tests.support.samples import samples
@@ -23,7 +24,8 @@ def numbered(first: int, last: int) -> str:
 
 @posix
 @pytest.mark.parity("tools.bash-truncation")
-async def test_h05_the_last_lines_are_shown_and_all_are_in_the_file(tools: Tools) -> None:
+@pytest.mark.fault("H-05")
+async def test_h05_both_ends_are_shown_and_all_lines_are_in_the_file(tools: Tools) -> None:
     result = await tools.bash("seq 5000")
     path = Path(str(detail(result, "fullOutputPath")))
     assert path.read_text(encoding="utf-8") == numbered(1, 5_000)
@@ -32,7 +34,10 @@ async def test_h05_the_last_lines_are_shown_and_all_are_in_the_file(tools: Tools
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert (
         text_of(result)
-        == numbered(3_001, 5_000) + f"\n[Lines 3001-5000 of 5000, 23.3 KB in all. All of it: {path}]"
+        == numbered(1, 200)
+        + "[… 3000 lines left out …]\n"
+        + numbered(3_201, 5_000)
+        + f"\n[Shown: lines 1-200 and lines 3201-5000, of 5000 lines and 23.3 KB in all. All of it: {path}]"
     )
     assert detail(result, "truncation") == {
         "truncated": True,
@@ -40,7 +45,8 @@ async def test_h05_the_last_lines_are_shown_and_all_are_in_the_file(tools: Tools
         "totalLines": 5_000,
         "totalBytes": 23_893,
         "outputLines": MAX_LINES,
-        "outputBytes": 10_000,
+        "outputBytes": 692 + 9_000,
+        "headLines": 200,
         "lastLinePartial": False,
         "firstLineExceedsLimit": False,
         "maxLines": MAX_LINES,
@@ -52,8 +58,10 @@ async def test_h05_the_last_lines_are_shown_and_all_are_in_the_file(tools: Tools
 async def test_the_byte_limit_leaves_whole_lines(tools: Tools) -> None:
     result = await tools.bash("for i in $(seq 1000); do printf '%0100d\\n' $i; done")
     shown, _, notice = text_of(result).rpartition("\n\n")
-    assert shown.split("\n") == [f"{number:0100d}" for number in range(495, 1_001)]
-    assert notice.startswith("[Lines 495-1000 of 1000")
+    first, last = shown.split("\n[… 494 lines left out …]\n")
+    assert first.split("\n") == [f"{number:0100d}" for number in range(1, 102)]
+    assert last.split("\n") == [f"{number:0100d}" for number in range(596, 1_001)]
+    assert notice.startswith("[Shown: lines 1-101 and lines 596-1000, of 1000 lines and 98.6 KB in all.")
     assert detail(result, "truncation", "truncatedBy") == "bytes"
 
 
@@ -68,17 +76,44 @@ async def test_i07_output_of_exactly_the_limit_is_whole(tools: Tools, lines: int
 
 @posix
 async def test_i07_one_line_more_is_announced(tools: Tools) -> None:
-    assert "[Lines 2-2001 of 2001" in text_of(await tools.bash(f"seq {MAX_LINES}; printf x"))
+    text = text_of(await tools.bash(f"seq {MAX_LINES}; printf x"))
+    assert "200\n[… 1 line left out …]\n202\n" in text
+    assert "[Shown: lines 1-200 and lines 202-2001, of 2001 lines and" in text
 
 
 @posix
+@pytest.mark.fault("H-03")
 async def test_h03_the_end_of_a_line_beyond_the_limit_is_shown(tools: Tools) -> None:
     result = await tools.bash("echo first; head -c 70000 /dev/zero | tr '\\0' a; printf end; exit 3")
     shown, _, rest = text_of(result).partition("\n\n")
-    assert shown == "a" * (MAX_BYTES - 3) + "end"
-    assert rest.startswith("[The last 50.0 KB of line 2.")
+    assert shown == "first\n[… the rest of it left out …]\n" + "a" * (MAX_BYTES - 6 - 3) + "end"
+    assert rest.startswith("[Shown: line 1 and the last 50.0 KB of line 2, of 2 lines and 68.4 KB in all.")
     assert rest.endswith("Exit code 3.")
     assert detail(result, "truncation", "lastLinePartial") is True
+
+
+@posix
+@pytest.mark.fault("H-03")
+@pytest.mark.parametrize("size", [60_000, 3_000_000])
+async def test_h03_of_a_single_long_line_both_ends_are_shown(tools: Tools, size: int) -> None:
+    result = await tools.bash(f"printf begin; head -c {size} /dev/zero | tr '\\0' a; printf end")
+    shown, _, rest = text_of(result).rpartition("\n\n")
+    first, last = shown.split("\n[… the rest of it left out …]\n")
+    assert (len(first), len(last)) == (HEAD_BYTES, MAX_BYTES - HEAD_BYTES)
+    assert first.startswith("begina")
+    assert last.endswith("aend")
+    assert rest.startswith(
+        "[Shown: the first 10.0 KB of line 1 and the last 40.0 KB of line 1, of 1 line and"
+    )
+    assert " 0 bytes" not in text_of(result)
+
+
+@posix
+async def test_of_gigabytes_the_first_lines_are_shown_as_well(tools: Tools) -> None:
+    text = text_of(await tools.bash("echo the beginning; seq 1000000; echo the end"))
+    assert text.startswith("the beginning\n1\n2\n")
+    assert "\n1000000\nthe end\n\n[Shown: lines 1-200 and lines " in text
+    assert ", of 1000002 lines and 6.6 MB in all." in text
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
@@ -88,7 +123,7 @@ def test_h04_a_character_cut_by_a_chunk_stays_whole(size: int) -> None:
     data = text.encode()
     for start in range(0, len(data), size):
         output.feed(data[start : start + size])
-    assert output.finish().text == text
+    assert output.finish().text() == text
 
 
 @posix
@@ -152,7 +187,7 @@ async def test_a_file_that_can_not_be_written_is_said(tmp_path: Path) -> None:
     tools = Tools(tmp_path, temp_dir=tmp_path / "file" / "no folder")
     result = await tools.bash("seq 5000")
     assert "could not be kept whole" in text_of(result)
-    assert text_of(result).startswith("3001\n")
+    assert text_of(result).startswith("1\n2\n")
     assert "fullOutputPath" not in details_of(result)
 
 
@@ -169,15 +204,14 @@ async def test_a_full_disk_is_said(tmp_path: Path) -> None:
     output.feed(b"y\n" * 10)
     assert output.failure is not None
     assert "no space left" in output.failure
-    assert output.finish().text.endswith("y\n")
+    assert output.finish().text().endswith("y\n")
 
 
 async def test_output_that_grows_as_text_is_in_the_file_as_well(tmp_path: Path) -> None:
     data = b"\xff" * 30_000
     output = CommandOutput(tmp_path)
     output.feed(data)
-    tail = output.finish()
-    assert tail.truncation is not None
+    assert output.finish().truncation is not None
     assert output.path is not None
     assert output.path.read_bytes() == data
 
@@ -185,7 +219,7 @@ async def test_output_that_grows_as_text_is_in_the_file_as_well(tmp_path: Path) 
 def test_output_that_shrinks_as_text_needs_no_file(tmp_path: Path) -> None:
     output = CommandOutput(tmp_path)
     output.feed(b"\x1b[31mx\x1b[0m\n" * 1_000 + b"\x1b[0m" * 20_000)
-    assert output.finish().text == "x\n" * 1_000
+    assert output.finish().text() == "x\n" * 1_000
     assert list(tmp_path.iterdir()) == []
 
 
@@ -198,7 +232,7 @@ def test_output_that_shrinks_as_text_needs_no_file(tmp_path: Path) -> None:
     size=st.integers(1_000, 200_000),
 )
 @pytest.mark.timeout(300)
-def test_the_tail_is_the_longest_end_within_the_limits(
+def test_head_and_tail_are_the_longest_within_the_limits(
     tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[str, int]], end: str, size: int
 ) -> None:
     text = (
@@ -209,25 +243,72 @@ def test_the_tail_is_the_longest_end_within_the_limits(
     output = CommandOutput(tmp_path_factory.getbasetemp())
     for start in range(0, len(data), size):
         output.feed(data[start : start + size])
-    tail = output.finish()
+    excerpt = output.finish()
     if output.path is not None:
         assert output.path.read_bytes() == data
         output.path.unlink()
-    assert text.endswith(tail.text)
+    cut = excerpt.truncation
     pieces = text.split("\n")
     total = len(pieces) - (pieces[-1] == "")
     if len(data) <= MAX_BYTES and total <= MAX_LINES:
-        assert tail.text == text
-        assert tail.truncation is None
+        assert (excerpt.text(), cut) == (text, None)
         return
-    assert tail.truncation is not None
-    assert tail.truncation.total_lines == total
-    shown = tail.text.encode()
-    assert len(shown) <= MAX_BYTES
-    assert tail.truncation.output_lines <= MAX_LINES
-    if not tail.truncation.last_line_partial:
-        before = text[: len(text) - len(tail.text)]
+    assert cut is not None
+    assert (cut.total_lines, cut.total_bytes) == (total, len(data))
+    head, tail = excerpt.head, excerpt.tail
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + len(tail) < len(text)
+    assert cut.output_bytes == len(head.encode()) + len(tail.encode()) <= MAX_BYTES
+    assert cut.output_lines <= MAX_LINES
+    assert 0 < cut.head_lines <= HEAD_LINES
+    assert len(head.encode()) <= HEAD_BYTES
+    if head.endswith("\n"):
+        longer = text[: text.find("\n", len(head)) + 1 or None]
+        assert len(longer.encode()) > HEAD_BYTES or longer.count("\n") > HEAD_LINES
+    if tail and not cut.last_line_partial:
+        before = text[: len(text) - len(tail)]
         assert before.endswith("\n")
-        longer = before[:-1].rpartition("\n")[2] + "\n" + tail.text
-        count = len(longer.split("\n")) - longer.endswith("\n")
-        assert len(longer.encode()) > MAX_BYTES or count > MAX_LINES
+        longer = before[:-1].rpartition("\n")[2] + "\n" + tail
+        count = len(longer.split("\n")) - longer.endswith("\n") + cut.head_lines
+        assert len((head + longer).encode()) > MAX_BYTES or count > MAX_LINES
+
+
+@settings(max_examples=samples(5_000, 200), deadline=None)
+@given(
+    parts=st.lists(
+        st.one_of(
+            st.text(max_size=40).map(lambda text: text.encode("utf-8", "surrogatepass")),
+            st.binary(max_size=40),
+            st.sampled_from(
+                [b"\x1b[31m", b"\x1b]0;title\x07", b"\xf0\x9f\x98", b"\x80", b"\r\n", b"x" * 9_000]
+            ),
+        ),
+        max_size=30,
+    ),
+    times=st.integers(1, 12),
+    choose=st.randoms(use_true_random=False),
+)
+@pytest.mark.timeout(300)
+@pytest.mark.fault("H-04", "H-09")
+def test_h04_output_in_pieces_of_any_size_reads_as_if_it_came_whole(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], times: int, choose: random.Random
+) -> None:
+    data = b"".join(parts) * times
+    pieces = CommandOutput(tmp_path_factory.getbasetemp())
+    position = 0
+    while position < len(data):
+        size = choose.choice([1, 2, 3, 5, 100, 4_096, 70_000])
+        pieces.feed(data[position : position + size])
+        position += size
+    whole = CommandOutput(tmp_path_factory.getbasetemp())
+    whole.feed(data)
+    assert pieces.tail() == whole.tail()
+    excerpt = pieces.finish()
+    assert excerpt == whole.finish()
+    if excerpt.truncation is None:
+        assert excerpt.text() == plain_text(data.decode("utf-8", "replace"))
+    for output in (pieces, whole):
+        if output.path is not None:
+            assert output.path.read_bytes() == data
+            output.path.unlink()

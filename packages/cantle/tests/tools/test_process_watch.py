@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cantle.tools import process_watch, processes
+from cantle.tools import process_command, process_watch
 from cantle.tools.process_groups import ProcessGroup
 from packages.cantle.tests.tools.harness import Tools, alive, detail, text_of
 
@@ -17,7 +17,7 @@ Open = Callable[[ProcessGroup], process_watch.Watch]
 @pytest.fixture(params=["poll", "poll without a process descriptor", "thread"])
 def watch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "thread":
-        monkeypatch.setattr(processes, "open_watch", process_watch.ThreadWatch)
+        monkeypatch.setattr(process_command, "open_watch", process_watch.ThreadWatch)
     if request.param == "poll without a process descriptor":
         monkeypatch.setattr(process_watch, "_process_descriptor", lambda pid: None)
 
@@ -47,5 +47,5 @@ async def test_h07_no_descriptor_left_is_an_error(tools: Tools, monkeypatch: pyt
     def full(group: ProcessGroup) -> process_watch.Watch:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(processes, "open_watch", full)
+    monkeypatch.setattr(process_command, "open_watch", full)
     assert "too many open files" in await tools.failure("bash", command="sleep 60")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from cantle.tools.file_queue import FileQueue
 from cantle.tools.processes import Processes
 
-__all__ = ["ToolEnvironment"]
+__all__ = ["ShellLeftovers", "ToolEnvironment"]
+
+ShellLeftovers: TypeAlias = Literal["keep", "kill"]
+"""Whether what a command leaves in the background runs on until the session ends, or ends with the command."""
 
 
 def _no_variables() -> Mapping[str, str]:
@@ -28,6 +32,8 @@ class ToolEnvironment(Struct):
     """The shell for commands; `~` is expanded. None looks for bash, then sh."""
     command_prefix: str | None = None
     """Shell text that runs before each command, on lines of its own."""
+    shell_leftovers: ShellLeftovers = "keep"
+    """What becomes of processes that a command leaves in the background."""
     temp_dir: Path | None = None
     """Where long output is kept; None for the system's folder for temporary files."""
     files: FileQueue = field(default_factory=FileQueue)

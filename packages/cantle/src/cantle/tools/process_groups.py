@@ -2,7 +2,15 @@
 
 A command gets a session of its own, so one signal reaches all that it starts, and nothing it does to a
 terminal reaches ours. What leaves that group by starting a session of its own is followed from parent to child
-where the system tells (`/proc`). On Windows a command gets a process group, and `taskkill` walks the tree.
+where the system tells, and on Linux also when its parents are gone: then it is a child of ours, and carries the
+command's mark. On Windows a command gets a process group, and `taskkill` walks the tree.
+
+    we ── shell ── a ── b           group: shell, a, b
+     │      └── c (own session)     found as a child of the shell
+     └── d (own session, orphan)    found among our children, by its mark
+
+Children of ours without the mark belong to the program that Cantle runs in: they get no signal, and nobody here
+waits for them.
 """
 
 from __future__ import annotations
@@ -11,44 +19,69 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from cantle.tools.process_adoption import begin_adoption, end_adoption
+from cantle.tools.process_marks import Mark
+from cantle.tools.process_table import (
+    ProcessInfo,
+    adopted_by_us,
+    proc_exists,
+    read_process,
+    read_processes,
+    send_signal,
+)
+from cantle.tools.processes import RunningProcess
 
 __all__ = ["ProcessGroup"]
 
-_PROC = Path("/proc")
+_FREEZES = 10
+"""How often those that are about to be killed are looked for, to stop them from starting others."""
 
 
 class ProcessGroup:
-    """A running command and everything in its process group, or that left it while its parent was one of them.
+    """A running command and everything it has started.
 
-    Used by one thread. The group's number is ours as long as a process of it lives or its first one has not
-    been waited for; nothing is sent to it afterwards. Nor is anything sent to a process that left the group once
-    its number belongs to another one.
+    Used by one thread. The group's number is ours as long as a process of it lives or its first one has not been
+    waited for; afterwards it may be anyone's. So signals go to the whole group only before that process has been
+    waited for, and later to each process by itself.
     """
 
-    __slots__ = ("_emptied", "_seen", "process")
+    __slots__ = ("_adopts", "_emptied", "_released", "_seen", "_unknown", "exit_codes", "mark", "process")
 
     def __init__(self, argv: Sequence[str], cwd: Path, variables: Mapping[str, str]) -> None:
         """Start the command with nothing to read, its output and errors in one pipe. Raises OSError, ValueError."""
         self._emptied = False
-        self._seen: dict[int, bytes] = {}
+        """Whether the group's number may belong to others by now."""
+        self._released = False
+        self._unknown = False
+        self._seen: dict[int, ProcessInfo] = {}
+        self.mark = Mark()
+        self.exit_codes: dict[int, int] = {}
+        """How processes ended that we have waited for; -N for one that signal N ended."""
+        self._adopts = begin_adoption()
         windows = sys.platform == "win32"
         flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) | getattr(
             subprocess, "CREATE_NO_WINDOW", 0
         )
-        self.process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
-            start_new_session=not windows,
-            creationflags=flags if windows else 0,
-        )
+        try:
+            self.process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=self.mark.variables(variables),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                bufsize=0,
+                start_new_session=not windows,
+                creationflags=flags if windows else 0,
+            )
+        except BaseException:
+            end_adoption()
+            raise
+        if not windows:
+            self.mark.put_on(self.process.pid)
 
     @property
     def output(self) -> int:
@@ -60,94 +93,135 @@ class ProcessGroup:
         if self.process.stdout is not None:
             self.process.stdout.close()
 
-    def members(self) -> tuple[int, ...]:
-        """The ids of its processes that live; 0 for one that can't be named."""
+    def release(self) -> None:
+        """No process of it is left, or wanted. May be called twice."""
+        if not self._released:
+            self._released = True
+            end_adoption()
+
+    def members(self) -> tuple[RunningProcess, ...]:
+        """Its processes that live. Those that have ended and were left to us are waited for on the way."""
         alive = self.process.poll() is None
         if sys.platform == "win32":
-            return (self.process.pid,) if alive else ()
+            return (RunningProcess(self.process.pid),) if alive else ()
+        if not alive and not self._may_be_left():
+            self._seen = {}
+            return ()
+        table = read_processes()
+        self._unknown = table is None
+        if table is None:
+            return (RunningProcess(0),)
+        self._look(table, alive)
+        return tuple(RunningProcess(info.pid, info.name) for _, info in sorted(self._seen.items()))
+
+    def terminate(self) -> None:
+        """Ask every process to end, parents before their children."""
+        self.members()
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End every process. They are stopped first, so that none can start another in the meantime."""
+        if sys.platform == "win32":
+            self._send(signal.SIGTERM)
+            return
+        known: set[int] = set()
+        for _ in range(_FREEZES):
+            self.members()
+            if self._seen.keys() <= known:
+                break
+            self._send(signal.SIGSTOP)
+            known |= self._seen.keys()
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        if sys.platform == "win32":
+            _end_tree(self.process)
+            return
+        whole = self.process.poll() is None or (self._unknown and not self._emptied)
+        if whole:
+            try:
+                os.killpg(self.process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                pass
+        for info in self._parents_first():
+            if not (whole and info.group == self.process.pid):
+                send_signal(info, number)
+
+    def _parents_first(self) -> Iterable[ProcessInfo]:
+        def depth(info: ProcessInfo) -> int:
+            steps = 0
+            while (parent := self._seen.get(info.parent)) is not None and steps < len(self._seen):
+                info, steps = parent, steps + 1
+            return steps
+
+        return sorted(self._seen.values(), key=depth)
+
+    def _may_be_left(self) -> bool:
+        """Whether something is left after the shell has ended: a cheap question, asked after each command."""
+        if self._seen:
+            return True
+        ours = adopted_by_us() if self._adopts else None
+        if ours is not None:
+            try:
+                return any(self._is_orphan(info) for pid in ours if (info := read_process(pid)) is not None)
+            except OSError:
+                return True
         if not self._emptied:
             try:
                 os.killpg(self.process.pid, 0)
             except ProcessLookupError:
                 self._emptied = True
             except PermissionError:
-                return (0,)
-        if self._emptied and not self._seen:
-            return ()
-        if not _PROC.joinpath("self", "stat").exists():
-            return (0,)
-        self._look(alive)
-        return tuple(sorted(self._seen))
-
-    def terminate(self) -> None:
-        """Ask every process of the group to end."""
-        self._send(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End every process of the group."""
-        self._send(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
-
-    def _send(self, number: int) -> None:
-        if sys.platform == "win32":
-            _end_tree(self.process)
-            return
-        members = self.members()
-        if members and not self._emptied:
-            try:
-                os.killpg(self.process.pid, number)
-            except (ProcessLookupError, PermissionError):
                 pass
-        for pid, born in self._seen.items():
-            now = _stat(pid)
-            if now is not None and now.born == born and (self._emptied or now.group != self.process.pid):
-                try:
-                    os.kill(pid, number)
-                except (ProcessLookupError, PermissionError):
-                    pass
+        return not self._emptied
 
-    def _look(self, alive: bool) -> None:
-        """Find those that live: the group, what was seen of it before, and the children of both."""
-        found = {int(name): stat for name in _numbers() if (stat := _stat(int(name))) is not None}
+    def _look(self, table: Mapping[int, ProcessInfo], alive: bool) -> None:
+        """Find those that live: the group, what was seen of it before, our orphans, and the children of all."""
         children: dict[int, list[int]] = {}
-        for pid, stat in found.items():
-            children.setdefault(stat.parent, []).append(pid)
-        family = {pid for pid, stat in found.items() if self._ours(pid, stat)}
-        if alive:
-            family.add(self.process.pid)
+        for info in table.values():
+            children.setdefault(info.parent, []).append(info.pid)
+        family = {pid for pid, info in table.items() if self._is_ours(info, alive)}
         waiting = list(family)
         while waiting:
             new = set(children.get(waiting.pop(), ())) - family
             family |= new
             waiting.extend(new)
-        # A process that nobody has waited for keeps its number, but does nothing any more.
-        self._seen = {
-            pid: found[pid].born for pid in family if pid in found and found[pid].state not in (b"Z", b"X")
-        }
+        found = [table[pid] for pid in family]
+        if not alive and not any(self.process.pid in (info.group, info.session) for info in found):
+            self._emptied = True
+        for info in found:
+            if info.ended and info.parent == os.getpid() and info.pid != self.process.pid:
+                self._wait_for(info.pid)
+        self._seen = {info.pid: info for info in found if not info.ended}
 
-    def _ours(self, pid: int, stat: _Stat) -> bool:
-        in_group = not self._emptied and stat.group == self.process.pid
-        return in_group or self._seen.get(pid) == stat.born
+    def _is_ours(self, info: ProcessInfo, alive: bool) -> bool:
+        seen = self._seen.get(info.pid)
+        if seen is not None and seen.born == info.born:
+            return True
+        if self.process.pid in (info.group, info.session) and (alive or not self._emptied):
+            return True
+        return self._is_orphan(info)
 
+    def _is_orphan(self, info: ProcessInfo) -> bool:
+        """Whether it came from the command, and its parent is gone.
 
-class _Stat(NamedTuple):
-    """What the system tells of a process. `born` tells it from an earlier one of the same number."""
+        One of our own session cannot have come from a command, which has another. Where nobody gives us the
+        orphans they are the first process's children.
+        """
+        if not proc_exists() or info.pid == self.process.pid or info.session == os.getsid(0):
+            return False
+        if info.session == self.process.pid and not self._emptied:
+            return True
+        foster = info.parent == os.getpid() or (not self._adopts and info.parent == 1)
+        return foster and self.mark.is_on(info.pid)
 
-    state: bytes
-    parent: int
-    group: int
-    born: bytes
-
-
-def _numbers() -> list[str]:
-    return [entry.name for entry in os.scandir(_PROC) if entry.name.isdigit()]
-
-
-def _stat(pid: int) -> _Stat | None:
-    try:
-        fields = Path(_PROC, str(pid), "stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return _Stat(fields[0], int(fields[1]), int(fields[2]), fields[19])
+    def _wait_for(self, pid: int) -> None:
+        """Let go of a process that has ended as our child. Only one that is known as the command's comes here."""
+        try:
+            _, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return
+        self.exit_codes[pid] = os.waitstatus_to_exitcode(status)
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from cantle.tools.process_groups import ProcessGroup
@@ -17,6 +17,8 @@ __all__ = ["Watch", "open_watch"]
 _READ = 65_536
 _TICK = 0.05
 """Seconds between two looks at a process that can't be waited for."""
+_FOLLOWED = 16
+"""Processes left behind whose end is noticed at once; each takes a descriptor."""
 
 
 class Watch(Protocol):
@@ -36,6 +38,10 @@ class Watch(Protocol):
 
     def wake(self) -> None:
         """Make the `wait` that runs, or the next one, return."""
+        ...
+
+    def follow(self, pids: Iterable[int]) -> None:
+        """Let `wait` return when one of these processes ends, where the system can; they take others' places."""
         ...
 
     def close(self) -> None: ...
@@ -65,6 +71,7 @@ class PollWatch:
         if self._process is not None:
             self._poll.register(self._process, select.POLLIN)
         self._waits_for_end = True
+        self._followed: dict[int, int] = {}
         self.closed = False
 
     def wait(self, timeout: float | None) -> bytes | None:
@@ -80,6 +87,8 @@ class PollWatch:
             if self._process is not None:
                 # It stays readable for ever.
                 self._poll.unregister(self._process)
+        for pid in [pid for pid, handle in self._followed.items() if handle in ready]:
+            self._leave(pid)
         if self._output not in ready:
             return None
         data = os.read(self._output, _READ)
@@ -96,7 +105,24 @@ class PollWatch:
                 except BlockingIOError:
                     pass
 
+    def follow(self, pids: Iterable[int]) -> None:
+        import select
+
+        wanted = list(pids)[:_FOLLOWED]
+        for pid in [pid for pid in self._followed if pid not in wanted]:
+            self._leave(pid)
+        for pid in wanted:
+            if pid not in self._followed and (handle := _process_descriptor(pid)) is not None:
+                self._followed[pid] = handle
+                self._poll.register(handle, select.POLLIN)
+
+    def _leave(self, pid: int) -> None:
+        handle = self._followed.pop(pid)
+        self._poll.unregister(handle)
+        os.close(handle)
+
     def close(self) -> None:
+        self.follow(())
         with self._lock:
             os.close(self._mouth)
             self._mouth = -1
@@ -143,6 +169,9 @@ class ThreadWatch:
         return data or None
 
     def wake(self) -> None:
+        return
+
+    def follow(self, pids: Iterable[int]) -> None:
         return
 
     def close(self) -> None:

@@ -6,7 +6,8 @@ the text itself:
     truncated, truncatedBy: "lines" | "bytes", totalLines, totalBytes, outputLines, outputBytes,
     lastLinePartial, firstLineExceedsLimit, maxLines, maxBytes
 
-Bytes are those of the text in UTF-8.
+and, where the beginning is shown as well as the end, `headLines`, which count in `outputLines`. Bytes are
+those of the text in UTF-8.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ class Truncation(Struct, frozen=True, kw_only=True):
     total_bytes: int
     output_lines: int
     output_bytes: int
+    head_lines: int = 0
     last_line_partial: bool = False
     first_line_exceeds_limit: bool = False
 
     def to_json(self) -> JsonObject:
-        return {
+        raw: JsonObject = {
             "truncated": True,
             "truncatedBy": self.by,
             "totalLines": self.total_lines,
@@ -48,6 +50,9 @@ class Truncation(Struct, frozen=True, kw_only=True):
             "maxLines": MAX_LINES,
             "maxBytes": MAX_BYTES,
         }
+        if self.head_lines:
+            raw["headLines"] = self.head_lines
+        return raw
 
 
 def count_lines(data: bytes) -> int:

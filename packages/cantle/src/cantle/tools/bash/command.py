@@ -6,13 +6,13 @@ import asyncio
 import os
 
 from cantle.tools.bash.output import CommandOutput
+from cantle.tools.bash.result import bash_result, output_details
 from cantle.tools.bash.shell import command_variables, find_shell
 from cantle.tools.environment import ToolEnvironment
 from cantle.tools.paths import unencodable
-from cantle.tools.processes import Command, CommandEnd, StartError
-from cantle.tools.truncation import size_text
+from cantle.tools.process_command import Command
+from cantle.tools.processes import StartError
 from cantle_agent.tool import ToolContext, ToolError, ToolResult
-from cantle_ai.codec import JsonObject
 
 __all__ = ["run_command"]
 
@@ -49,6 +49,7 @@ async def run_command(
         feed=output.feed,
         show=show,
         timeout=timeout,
+        ends_leftovers=environment.shell_leftovers == "kill",
     )
     remove = context.signal.add_callback(lambda: command.stop("aborted"))
     try:
@@ -58,7 +59,8 @@ async def run_command(
     finally:
         remove()
         output.close()
-    return _result(end, output, timeout, context.signal.reason)
+    ended = environment.processes.take_ended()
+    return bash_result(end, output, timeout, context.signal.reason, ended)
 
 
 def _check_text(text: str) -> None:
@@ -72,72 +74,5 @@ def _check_text(text: str) -> None:
 
 
 def _partial(output: CommandOutput) -> ToolResult:
-    tail = output.tail()
-    details: JsonObject = {}
-    if tail.truncation is not None:
-        details["truncation"] = tail.truncation.to_json()
-        if output.path is not None:
-            details["fullOutputPath"] = str(output.path)
-    return ToolResult.of(tail.text, details=details)
-
-
-def _result(end: CommandEnd, output: CommandOutput, timeout: float | None, reason: str | None) -> ToolResult:
-    tail = output.finish()
-    details: JsonObject = {}
-    notes: list[str] = []
-    if tail.truncation is not None:
-        details["truncation"] = tail.truncation.to_json()
-        notes.append(tail.notice(output.path))
-        if output.path is not None:
-            details["fullOutputPath"] = str(output.path)
-    if output.failure is not None:
-        notes.append(f"[The output could not be kept whole: {output.failure}.]")
-    if end.left_running:
-        details["stillRunning"] = list(end.left_running)
-        notes.append(_running_note(end))
-    failure = _failure(end, timeout, reason, details)
-    if failure:
-        notes.append(failure)
-    text = tail.text
-    if notes:
-        text = "\n\n".join([text.rstrip("\n"), *notes] if text.strip() else notes)
-    if not text:
-        text = f"[{size_text(output.size)} of output, none of it text.]" if output.size else "(no output)"
-    return ToolResult.of(text, details=details, is_error=failure is not None)
-
-
-def _running_note(end: CommandEnd) -> str:
-    named = [str(pid) for pid in end.left_running if pid]
-    who = f" (process {', '.join(named[:5])})" if named else ""
-    return (
-        f"[Something that the command started still runs{who}. What it prints from now on is dropped; it ends with "
-        "this session.]"
-    )
-
-
-def _failure(end: CommandEnd, timeout: float | None, reason: str | None, details: JsonObject) -> str | None:
-    if end.stopped == "timeout":
-        details["timedOut"] = True
-        unit = "second" if timeout == 1 else "seconds"
-        return f"The command was stopped after {timeout:g} {unit}, its time-out."
-    if end.stopped is not None:
-        details["aborted"] = True
-        return f"The command was stopped: {reason or 'aborted'}."
-    details["exitCode"] = end.exit_code
-    if end.exit_code < 0:
-        name = _signal_name(-end.exit_code)
-        details["signal"] = name
-        return f"The command was ended by {name}."
-    if end.exit_code > 0:
-        hint = _signal_name(end.exit_code - 128) if 129 <= end.exit_code <= 159 else ""
-        return f"Exit code {end.exit_code}" + (f" ({hint})." if hint.startswith("SIG") else ".")
-    return None
-
-
-def _signal_name(number: int) -> str:
-    import signal
-
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    excerpt = output.tail()
+    return ToolResult.of(excerpt.text(), details=output_details(excerpt, output.path))

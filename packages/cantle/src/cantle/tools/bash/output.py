@@ -1,4 +1,4 @@
-"""The output of a command: all of it in a file when it is long, its end in memory, its text for a model.
+"""The output of a command: all of it in a file when it is long, both its ends in memory, its text for a model.
 
 Bytes are counted and kept as they come, so gigabytes cost little and memory is bounded. They become text
 only when someone looks: wrong UTF-8 as U+FFFD, without terminal sequences and control characters.
@@ -14,13 +14,27 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cantle.tools.truncation import MAX_BYTES, MAX_LINES, Truncation, count_lines, cut_tail, size_text
+from cantle.tools.truncation import (
+    MAX_BYTES,
+    MAX_LINES,
+    Truncation,
+    count_lines,
+    cut_head,
+    cut_tail,
+    size_text,
+)
 from cantle_ai.system_errors import reason_of
 
-__all__ = ["CommandOutput", "Tail", "plain_text"]
+__all__ = ["HEAD_BYTES", "HEAD_LINES", "CommandOutput", "Excerpt", "plain_text"]
 
 _KEPT = 4 * MAX_BYTES
 """Bytes of the end that stay in memory at least, twice as many at most: terminal sequences take room."""
+HEAD_LINES = 200
+HEAD_BYTES = 10_240
+"""What is shown of the beginning when something is left out. It counts in the limits of a result."""
+_KEPT_FIRST = 4 * HEAD_BYTES
+"""Bytes of the beginning that stay in memory."""
+_LF = "\n"
 
 _SEQUENCE = re.compile(
     r"""
@@ -41,11 +55,25 @@ def plain_text(text: str) -> str:
     return _CONTROL.sub("", _SEQUENCE.sub("", text))
 
 
-class Tail(Struct, frozen=True):
-    """The end of an output, and what is missing before it."""
+class Excerpt(Struct, frozen=True):
+    """The beginning and the end of an output, and what is missing between them."""
 
-    text: str
+    head: str
+    """Whole lines, or the beginning of the first one; empty when it was not asked for, or nothing is missing."""
+    tail: str
+    """Whole lines, or the end of the last one."""
     truncation: Truncation | None
+
+    def text(self) -> str:
+        """Both, with a line between them that says what is left out."""
+        cut = self.truncation
+        if not self.head or cut is None:
+            return self.tail
+        missing = cut.total_lines - cut.output_lines
+        what = "the rest of it"
+        if self._head_is_whole and not cut.last_line_partial and self.tail:
+            what = f"{missing} line{'' if missing == 1 else 's'}"
+        return f"{self.head}{'' if self._head_is_whole else _LF}[… {what} left out …]\n{self.tail}"
 
     def notice(self, path: Path | None) -> str:
         """Tells a model what it sees, of how much, and where the rest is."""
@@ -53,12 +81,34 @@ class Tail(Struct, frozen=True):
         if cut is None:
             return ""
         where = f" All of it: {path}" if path is not None else ""
-        if not cut.output_bytes:
-            return f"[{size_text(cut.total_bytes)} of output, without text at its end.{where}]"
+        total = size_text(cut.total_bytes)
+        if not self.head and not self.tail:
+            return f"[{total} of output, without text at its end.{where}]"
+        shown = " and ".join(part for part in (self._head_part(), self._tail_part(cut)) if part)
+        end = "" if self.tail else " There is no text at its end."
+        lines = f"{cut.total_lines} line{'' if cut.total_lines == 1 else 's'}"
+        return f"[Shown: {shown}, of {lines} and {total} in all.{end}{where}]"
+
+    @property
+    def _head_is_whole(self) -> bool:
+        return self.head.endswith(_LF)
+
+    def _head_part(self) -> str:
+        if not self.head:
+            return ""
+        if not self._head_is_whole:
+            return f"the first {size_text(len(self.head.encode()))} of line 1"
+        lines = self.head.count(_LF)
+        return "line 1" if lines == 1 else f"lines 1-{lines}"
+
+    def _tail_part(self, cut: Truncation) -> str:
+        if not self.tail:
+            return ""
+        last = cut.total_lines
         if cut.last_line_partial:
-            return f"[The last {size_text(cut.output_bytes)} of line {cut.total_lines}.{where}]"
-        first = cut.total_lines - cut.output_lines + 1
-        return f"[Lines {first}-{cut.total_lines} of {cut.total_lines}, {size_text(cut.total_bytes)} in all.{where}]"
+            return f"the last {size_text(len(self.tail.encode()))} of line {last}"
+        first = last - count_lines(self.tail.encode()) + 1
+        return f"line {last}" if first == last else f"lines {first}-{last}"
 
 
 class CommandOutput:
@@ -67,6 +117,7 @@ class CommandOutput:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._lock = Lock()
+        self._first = b""
         self._kept = bytearray()
         self._bytes = 0
         self._ends = 0
@@ -93,37 +144,48 @@ class CommandOutput:
                 self._open()
                 self._write(self._kept)
             if len(self._kept) > 2 * _KEPT:
+                if not self._first:
+                    self._first = bytes(self._kept[:_KEPT_FIRST])
                 del self._kept[: len(self._kept) - _KEPT]
 
-    def tail(self) -> Tail:
+    def tail(self) -> Excerpt:
         """The end of the output as text, within the limits of a result."""
+        return self._excerpt(with_head=False)
+
+    def _excerpt(self, *, with_head: bool) -> Excerpt:
         with self._lock:
-            kept, total_bytes, ends = bytes(self._kept), self._bytes, self._ends
+            first, kept, total_bytes, ends = self._first, bytes(self._kept), self._bytes, self._ends
         whole = len(kept) == total_bytes
         text = plain_text(kept.decode("utf-8", "replace"))
         data = text.encode("utf-8")
         total_lines = ends + (not kept.endswith(b"\n") and bool(kept))
         if whole and len(data) <= MAX_BYTES and total_lines <= MAX_LINES:
-            return Tail(text, None)
-        shown, by = _last_lines(data, whole)
-        partial = not shown
+            return Excerpt("", text, None)
+        head = _head(data if whole else _beginning(first)) if with_head else b""
+        if whole:
+            data = data[len(head) :]
+        starts_a_line = whole and (not head or head.endswith(b"\n"))
+        lines, size = MAX_LINES - count_lines(head), MAX_BYTES - len(head)
+        tail, by = _last_lines(data, starts_a_line, lines, size)
+        partial = not tail
         if partial:
-            shown = cut_tail(data, MAX_BYTES)
+            tail = cut_tail(data, size)
         truncation = Truncation(
             by=by,
             total_lines=total_lines,
             total_bytes=total_bytes,
-            output_lines=count_lines(shown),
-            output_bytes=len(shown),
-            last_line_partial=partial,
+            output_lines=min(count_lines(head) + count_lines(tail), total_lines),
+            output_bytes=len(head) + len(tail),
+            head_lines=count_lines(head),
+            last_line_partial=partial and bool(tail),
         )
-        return Tail(shown.decode("utf-8"), truncation)
+        return Excerpt(head.decode("utf-8"), tail.decode("utf-8"), truncation)
 
-    def finish(self) -> Tail:
-        """The end of the complete output. Afterwards the file is there exactly if something is missing in it."""
-        tail = self.tail()
+    def finish(self) -> Excerpt:
+        """What is shown of the complete output. Afterwards the file is there exactly if something is missing in it."""
+        excerpt = self._excerpt(with_head=True)
         with self._lock:
-            if tail.truncation is None:
+            if excerpt.truncation is None:
                 self._close()
                 if self.path is not None:
                     self.path.unlink(missing_ok=True)
@@ -133,7 +195,7 @@ class CommandOutput:
                 self._open()
                 self._write(self._kept)
             self._close()
-        return tail
+        return excerpt
 
     def close(self) -> None:
         """No more comes, or is wanted."""
@@ -175,19 +237,41 @@ class CommandOutput:
             self._close()
 
 
-def _last_lines(data: bytes, whole: bool) -> tuple[bytes, Literal["lines", "bytes"]]:
+def _beginning(first: bytes) -> bytes:
+    """The text of an output's first bytes, without a character or a sequence that goes on after them."""
+    from codecs import getincrementaldecoder
+
+    return plain_text(getincrementaldecoder("utf-8")("replace").decode(first)).encode("utf-8")
+
+
+def _head(data: bytes) -> bytes:
+    """The first whole lines within the limits of a head; the first one's beginning when it is longer."""
+    end = data.rfind(b"\n", 0, HEAD_BYTES) + 1
+    if end == 0:
+        return cut_head(data, HEAD_BYTES)
+    position = -1
+    for _ in range(HEAD_LINES):
+        position = data.find(b"\n", position + 1, end)
+        if position < 0:
+            return data[:end]
+    return data[: position + 1]
+
+
+def _last_lines(
+    data: bytes, starts_a_line: bool, max_lines: int, max_bytes: int
+) -> tuple[bytes, Literal["lines", "bytes"]]:
     """The last whole lines within the limits, empty when not one fits, and which limit it was."""
-    low = len(data) - MAX_BYTES
+    low = len(data) - max_bytes
     start = 0
     if low > 0:
         # A line that begins right at the limit is whole.
         start = data.find(b"\n", low - 1) + 1
-    elif not whole:
+    elif not starts_a_line:
         start = data.find(b"\n") + 1
-    if start == 0 and (low > 0 or not whole):
+    if start == 0 and (low > 0 or not starts_a_line):
         return b"", "bytes"
     position = len(data) - data.endswith(b"\n")
-    for _ in range(MAX_LINES):
+    for _ in range(max_lines):
         position = data.rfind(b"\n", start, position)
         if position < 0:
             return data[start:], "bytes"

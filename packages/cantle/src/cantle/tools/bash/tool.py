@@ -11,7 +11,7 @@ __all__ = ["bash_tool"]
 
 DESCRIPTION = (
     "Run a bash command in the working directory. Gives stdout and stderr together: "
-    "the last 2000 lines or 50 KB, and a file with everything when there is more."
+    "at most 2000 lines or 50 KB, the first 200 lines and the end, and a file with everything when there is more."
 )
 SNIPPET = "Run shell commands"
 GUIDELINES = ("Find, list and search files with bash (ls, find, grep or rg).",)

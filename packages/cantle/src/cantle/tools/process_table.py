@@ -1,0 +1,145 @@
+"""What the system tells of processes: `/proc` where there is one, else what `ps` lists.
+
+Both give the same fields. `ps` knows neither sessions nor moments closer than a second, and costs as much as a
+command; it is asked only when something has to be ended or named.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["ProcessInfo", "adopted_by_us", "proc_exists", "read_process", "read_processes", "send_signal"]
+
+_PROC = Path("/proc")
+
+
+class ProcessInfo(NamedTuple):
+    """One process at one moment."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    """0 where the system does not tell."""
+    ended: bool
+    """It does nothing any more, but has not been waited for."""
+    born: str
+    """When it was started, in the system's own form: with the number it names one process for good."""
+    name: str
+    """Of its program, perhaps shortened."""
+
+
+def proc_exists() -> bool:
+    """Whether processes can be looked up one by one, at little cost."""
+    return sys.platform != "win32" and Path(_PROC, "self", "stat").exists()
+
+
+def read_process(pid: int) -> ProcessInfo | None:
+    """The process of that number, None when there is none. Raises OSError when no look can be taken."""
+    if not proc_exists():
+        return (read_processes(pid) or {}).get(pid)
+    try:
+        text = Path(_PROC, str(pid), "stat").read_bytes().decode("utf-8", "replace")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    head, _, tail = text.rpartition(")")
+    fields = tail.split()
+    return ProcessInfo(
+        pid=pid,
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        ended=fields[0] in "ZX",
+        born=fields[19],
+        name=head.partition("(")[2],
+    )
+
+
+def read_processes(only: int | None = None) -> dict[int, ProcessInfo] | None:
+    """All processes that can be seen, by number; None when the system does not tell."""
+    if not proc_exists():
+        return _listed(only)
+    try:
+        numbers = [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
+        return {pid: info for pid in numbers if (info := read_process(pid)) is not None}
+    except OSError:
+        # No descriptor is left to look with.
+        return None
+
+
+def adopted_by_us() -> list[int] | None:
+    """The children of this program's first thread, among them all that the system gave it; None when unknown.
+
+    The system hands processes that have lost their parent to the first thread, so children that another
+    thread has started may be missing.
+    """
+    own = str(os.getpid())
+    try:
+        return [int(pid) for pid in Path(_PROC, own, "task", own, "children").read_bytes().split()]
+    except OSError:
+        return None
+
+
+def send_signal(info: ProcessInfo, number: int) -> None:
+    """Send a signal to this very process; nothing happens when it is gone, even if its number is in use again."""
+    import signal
+
+    open_process = getattr(os, "pidfd_open", None)
+    handle: int | None = None
+    try:
+        if open_process is not None:
+            handle = open_process(info.pid)
+    except OSError:
+        # No such process, or no descriptor left; the look below tells which.
+        pass
+    try:
+        now = read_process(info.pid)
+        if now is None or now.born != info.born:
+            return
+        if handle is None:
+            os.kill(info.pid, number)
+        else:
+            signal.pidfd_send_signal(handle, number)
+    except OSError:
+        # It has ended meanwhile, or belongs to someone else, who alone may end it.
+        pass
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _listed(only: int | None) -> dict[int, ProcessInfo] | None:
+    import subprocess
+
+    which = ["-A"] if only is None else ["-p", str(only)]
+    try:
+        done = subprocess.run(
+            ["ps", *which, "-o", "pid=,ppid=,pgid=,stat=,lstart=,comm="],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C"},
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+    except OSError:
+        return None
+    rows = [fields for line in done.stdout.splitlines() if len(fields := line.split(None, 9)) == 10]
+    if not rows and only is None:
+        return None
+    return {
+        int(row[0]): ProcessInfo(
+            pid=int(row[0]),
+            parent=int(row[1]),
+            group=int(row[2]),
+            session=0,
+            ended=row[3][:1] in "ZX",
+            born=" ".join(row[4:9]),
+            name=os.path.basename(row[9].strip()),  # noqa: PTH119 - a program's name, which may be no path at all
+        )
+        for row in rows
+    }
