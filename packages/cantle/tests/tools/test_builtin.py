@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cantle.tools
-from cantle.tools.builtin import BUILTIN_TOOLS, default_tools
+from cantle.tools.builtin import BUILTIN_TOOLS, DEFAULT_TOOLS, default_tools
 from cantle.tools.environment import ToolEnvironment
 from cantle_ai.codec import encode_json
 
@@ -45,7 +45,22 @@ def test_the_tools_have_the_names_and_arguments_of_the_reference() -> None:
         "edit": (["path", "edits"], ["path", "edits"]),
         "write": (["path", "content"], ["path", "content"]),
     }
-    assert list(BUILTIN_TOOLS) == list(shapes)
+    assert tuple(shapes) == DEFAULT_TOOLS
+
+
+@pytest.mark.parity("tools.search-names")
+def test_the_searching_tools_are_off_and_have_the_arguments_of_the_reference() -> None:
+    shapes = {}
+    for name in list(BUILTIN_TOOLS)[len(DEFAULT_TOOLS) :]:
+        tool = BUILTIN_TOOLS[name](ToolEnvironment(Path("/")))
+        properties = tool.parameters["properties"]
+        assert isinstance(properties, dict)
+        shapes[tool.name] = (list(properties), tool.parameters.get("required", []))
+    assert shapes == {
+        "grep": (["pattern", "path", "glob", "ignoreCase", "literal", "context", "limit"], ["pattern"]),
+        "find": (["pattern", "path", "limit"], ["pattern"]),
+        "ls": (["path", "limit"], []),
+    }
 
 
 def test_the_declarations_are_leaner_than_the_reference() -> None:
@@ -57,7 +72,8 @@ def test_the_declarations_never_change() -> None:
 
 
 def test_each_tool_has_its_prompt_lines() -> None:
-    for tool in default_tools(ToolEnvironment(Path("/"))):
+    for make in BUILTIN_TOOLS.values():
+        tool = make(ToolEnvironment(Path("/")))
         assert tool.description and tool.prompt_snippet
         assert not tool.prompt_snippet.endswith(".")
         assert all(line.endswith(".") for line in tool.prompt_guidelines)
@@ -77,6 +93,9 @@ def test_what_only_a_call_needs_is_not_loaded_before() -> None:
         "cantle.tools.edit.matching",
         "cantle.tools.text_files",
         "cantle.tools.bash.output",
+        "cantle.tools.search.walk",
+        "cantle.tools.search.pattern",
+        "unicodedata",
     ]
     script = (
         "import sys\n"

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from cantle.paths import Documentation
 from cantle.prompt.context_files import ContextFile
+from cantle.tools.bash.tool import GUIDELINES as BASH_GUIDELINES
 from cantle_agent.tool import Tool
 
 __all__ = ["PromptParts", "build_system_prompt"]
@@ -34,6 +35,8 @@ _RULES = (
     "After a change, run what would show that it works, such as the project's tests.",
     "Name files by their paths. Keep answers short and concrete.",
 )
+
+_SEARCHING = frozenset(("grep", "find", "ls"))
 
 _VARIABLES_RULE = (
     "Commands see CANTLE_SESSION_ID, CANTLE_SESSION_FILE, CANTLE_PROVIDER, CANTLE_MODEL and "
@@ -68,6 +71,9 @@ def _own_sections(parts: PromptParts) -> list[str]:
     if lines := [f"{tool.name}: {tool.prompt_snippet}" for tool in parts.tools if tool.prompt_snippet]:
         sections.append(_section("tools", lines))
     guidelines = [line for tool in parts.tools for line in tool.prompt_guidelines]
+    if any(tool.name in _SEARCHING for tool in parts.tools):
+        # Their own line says what is to be done with them; bash's says the contrary.
+        guidelines = [line for line in guidelines if line not in BASH_GUIDELINES]
     if any(tool.name == "bash" for tool in parts.tools):
         guidelines.append(_VARIABLES_RULE)
     sections.append(_section("rules", list(dict.fromkeys((*guidelines, *_RULES)))))

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cantle.tools.builtin import BUILTIN_TOOLS, bash_tool, default_tools, edit_tool, read_tool, write_tool
+    from cantle.tools.builtin import (
+        BUILTIN_TOOLS,
+        bash_tool,
+        default_tools,
+        edit_tool,
+        find_tool,
+        grep_tool,
+        ls_tool,
+        read_tool,
+        write_tool,
+    )
     from cantle.tools.environment import ToolEnvironment
 
 __all__ = [
@@ -14,6 +24,9 @@ __all__ = [
     "bash_tool",
     "default_tools",
     "edit_tool",
+    "find_tool",
+    "grep_tool",
+    "ls_tool",
     "read_tool",
     "write_tool",
 ]
@@ -25,6 +38,9 @@ _HOMES = {
     "bash_tool": "cantle.tools.builtin",
     "default_tools": "cantle.tools.builtin",
     "edit_tool": "cantle.tools.builtin",
+    "find_tool": "cantle.tools.builtin",
+    "grep_tool": "cantle.tools.builtin",
+    "ls_tool": "cantle.tools.builtin",
     "read_tool": "cantle.tools.builtin",
     "write_tool": "cantle.tools.builtin",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from cantle_agent.tool import ToolError
 from cantle_ai.codec import JsonObject
 
-__all__ = ["optional_count", "renamed", "required_text"]
+__all__ = ["optional_count", "optional_flag", "optional_text", "renamed", "required_text"]
 
 
 def required_text(arguments: JsonObject, name: str) -> str:
@@ -18,6 +18,21 @@ def required_text(arguments: JsonObject, name: str) -> str:
     if not isinstance(value, str):
         raise ToolError(f"{name} must be given, as text.")
     return value
+
+
+def optional_text(arguments: JsonObject, name: str) -> str | None:
+    """The text argument of that name, None when it is not given or empty. Raises :class:`ToolError`."""
+    if not arguments.get(name):
+        return None
+    return required_text(arguments, name)
+
+
+def optional_flag(arguments: JsonObject, name: str) -> bool:
+    """The true or false of that name, false when it is not given. Raises :class:`ToolError`."""
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise ToolError(f"{name} must be true or false.")
+    return bool(value)
 
 
 def optional_count(arguments: JsonObject, name: str) -> int | None:

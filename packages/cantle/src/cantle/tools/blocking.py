@@ -21,8 +21,13 @@ Check: TypeAlias = Callable[[], None]
 """Raises :class:`ToolError` when the work is no longer wanted."""
 
 
-async def run_blocking(work: Callable[[Check], T], signal: AbortSignal) -> T:
-    """What `work(check)` returns or raises, run in a thread. Cancelled, it ends after the work has."""
+async def run_blocking(
+    work: Callable[[Check], T], signal: AbortSignal, *, halt: Callable[[], None] | None = None
+) -> T:
+    """What `work(check)` returns or raises, run in a thread. Cancelled, it ends after the work has.
+
+    `halt` is called, here, once the work is no longer wanted: for work that waits for something else.
+    """
     cancelled = False
 
     def check() -> None:
@@ -30,11 +35,17 @@ async def run_blocking(work: Callable[[Check], T], signal: AbortSignal) -> T:
             raise ToolError(f"{signal.reason or 'Cancelled'}: nothing was done.")
 
     task = asyncio.get_running_loop().run_in_executor(None, work, check)
+    remove = signal.add_callback(halt) if halt is not None else None
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         cancelled = True
+        if halt is not None:
+            halt()
         await asyncio.wait([task])
         if not task.cancelled():
             task.exception()
         raise
+    finally:
+        if remove is not None:
+            remove()

@@ -1,0 +1,190 @@
+"""Matches a line in one pass, whatever the expression: for those on which backtracking would never end.
+
+The states are sets of places in the expression, made when the text leads to them and kept up to a limit.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TypeAlias
+
+from cantle.tools.search.charsets import named
+from cantle.tools.search.expressions import character_ranges
+from cantle.tools.search.pattern import Alternatives, Anchor, CharacterSet, Node, Repeat, Sequence
+
+__all__ = ["Automaton"]
+
+_KEPT = 3_000
+"""States, before they are all forgotten."""
+_EDGE, _PLAIN, _WORD, _WRONG = range(4)
+"""What stands beside a place: the end of the line, a character of no word, one of a word, a wrong byte."""
+
+_State: TypeAlias = "dict[int, _State | None]"
+"""Class of a character -> the state behind it, None for a match."""
+
+
+class _Classes(dict[str, int]):
+    """Character -> its class: those that no set of the expression tells apart share one."""
+
+    def __init__(self, bounds: list[int]) -> None:
+        super().__init__()
+        self._bounds = bounds
+
+    def __missing__(self, character: str) -> int:
+        self[character] = found = bisect_right(self._bounds, ord(character))
+        return found
+
+
+class Automaton:
+    """An expression, ready to be fed lines in pieces."""
+
+    def __init__(self, node: Node) -> None:
+        self._sets: list[tuple[tuple[int, int], ...]] = []
+        self._places: list[tuple[int, int]] = []
+        """Set and the place behind it."""
+        self._free: list[list[tuple[str, int]]] = []
+        """Place -> the places that are reached without a character, and what must hold there."""
+        self._ends: list[int] = []
+        self._final = self._place()
+        self._start = self._build(node, self._final)
+        bounds = {0xD800, 0xE000}
+        for ranges in (*self._sets, named("w")):
+            bounds.update(each for low, high in ranges for each in (low, high + 1))
+        self._bounds = sorted(bounds)
+        self._classes = _Classes(self._bounds)
+        self._states: dict[tuple[frozenset[int], int], _State] = {}
+        self._keys: dict[int, tuple[frozenset[int], int]] = {}
+        self._steps: dict[int, tuple[int, set[int]]] = {}
+
+    def begin(self) -> _State:
+        """The state at the beginning of a line."""
+        return self._state(frozenset((self._start,)), _EDGE)
+
+    def feed(self, state: _State, text: str) -> _State | None:
+        """The state behind a piece of a line; None once the line matches."""
+        classes = self._classes
+        for character in text:
+            kind = classes[character]
+            if kind in state:
+                following = state[kind]
+            else:
+                following = self._follow(state, kind)
+            if following is None:
+                return None
+            state = following
+        return state
+
+    def ends(self, state: _State) -> bool:
+        """Whether a line that ends in that state matches."""
+        places, before = self._keys[id(state)]
+        return self._final in self._closure(places, before, _EDGE)
+
+    def matches(self, line: str) -> bool:
+        """Whether the whole of a line holds a match."""
+        state = self.feed(self.begin(), line)
+        return state is None or self.ends(state)
+
+    def _place(self) -> int:
+        self._free.append([])
+        return len(self._free) - 1
+
+    def _build(self, node: Node, behind: int) -> int:
+        """The place from which the node leads to `behind`."""
+        if isinstance(node, Sequence):
+            for part in reversed(node.parts):
+                behind = self._build(part, behind)
+            return behind
+        place = self._place()
+        if isinstance(node, CharacterSet):
+            self._sets.append(character_ranges(node, ascii_only=False))
+            self._free[place].append(("", -len(self._sets)))
+            self._ends.append(behind)
+        elif isinstance(node, Anchor):
+            self._free[place].append((node.kind, behind))
+        elif isinstance(node, Alternatives):
+            self._free[place] += [("", self._build(part, behind)) for part in node.parts]
+        else:
+            self._build_repeat(node, place, behind)
+        return place
+
+    def _build_repeat(self, node: Repeat, place: int, behind: int) -> None:
+        if node.most is None:
+            again = self._place()
+            self._free[again] += [("", self._build(node.part, again)), ("", behind)]
+            entry = again
+        else:
+            entry = behind
+            for _ in range(node.most - node.least):
+                skip = self._place()
+                self._free[skip] += [("", self._build(node.part, entry)), ("", behind)]
+                entry = skip
+        for _ in range(node.least):
+            entry = self._build(node.part, entry)
+        self._free[place].append(("", entry))
+
+    def _state(self, places: frozenset[int], before: int) -> _State:
+        key = (places, before)
+        found = self._states.get(key)
+        if found is None:
+            if len(self._states) >= _KEPT:
+                self._states.clear()
+                self._keys.clear()
+            found = self._states[key] = {}
+            self._keys[id(found)] = key
+        return found
+
+    def _follow(self, state: _State, kind: int) -> _State | None:
+        places, before = self._keys[id(state)]
+        after, sets = self._step(kind)
+        reached = self._closure(places, before, after)
+        if self._final in reached:
+            state[kind] = None
+            return None
+        behind = {self._ends[-place - 1] for place in reached if place < 0 and -place - 1 in sets}
+        behind.add(self._start)
+        following = self._state(frozenset(behind), after)
+        if id(state) in self._keys:
+            state[kind] = following
+        return following
+
+    def _step(self, kind: int) -> tuple[int, set[int]]:
+        """What the characters of a class are to a word, and the sets that they are in."""
+        found = self._steps.get(kind)
+        if found is None:
+            code = self._bounds[kind - 1] if kind else 0
+            sets = {index for index, ranges in enumerate(self._sets) if _holds(ranges, code)}
+            after = _WRONG if 0xD800 <= code < 0xE000 else _WORD if _holds(named("w"), code) else _PLAIN
+            found = self._steps[kind] = (after, sets)
+        return found
+
+    def _closure(self, places: frozenset[int], before: int, after: int) -> set[int]:
+        reached: set[int] = set()
+        pending = list(places)
+        while pending:
+            place = pending.pop()
+            if place in reached:
+                continue
+            reached.add(place)
+            if place >= 0:
+                pending += [
+                    to for kind, to in self._free[place] if not kind or _is_there(kind, before, after)
+                ]
+        return reached
+
+
+def _is_there(kind: str, before: int, after: int) -> bool:
+    if kind == "start":
+        return before == _EDGE
+    if kind == "end":
+        return after == _EDGE
+    left, right = before == _WORD, after == _WORD
+    if kind == "word":
+        return left != right
+    if kind == "inside":
+        return left == right and _WRONG not in (before, after)
+    return right and not left if kind == "word-start" else left and not right
+
+
+def _holds(ranges: tuple[tuple[int, int], ...], code: int) -> bool:
+    at = bisect_right(ranges, (code, 0x110000)) - 1
+    return at >= 0 and ranges[at][0] <= code <= ranges[at][1]

@@ -1,0 +1,115 @@
+"""Searching the text of files: with ripgrep where it is there, with our own reading where it is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Iterator
+from itertools import chain, islice
+
+from msgspec import Struct
+
+from cantle.tools.blocking import Check
+from cantle.tools.search.lines import HEAD, Line, LineMatcher, is_text, matching_lines
+from cantle.tools.search.pattern import Node
+from cantle.tools.search.raw_files import joined, open_file, read_head
+from cantle.tools.search.ripgrep import ARGUMENT_BYTES, Halt, Ripgrep, RipgrepError
+from cantle.tools.search.walk import Unreadable
+from cantle_ai.system_errors import reason_of
+
+__all__ = ["Content", "FileLines"]
+
+_FIRST_BATCH = 200
+_BATCH = 4_000
+"""Files that one call of ripgrep gets: few at first, for many a search ends soon."""
+
+
+class FileLines(Struct, frozen=True):
+    """A file with its matching lines and those around them, which come as they are found."""
+
+    path: bytes
+    lines: Iterator[Line]
+
+
+class Content(Struct, kw_only=True):
+    """One search: for what, where and how."""
+
+    root: str
+    """The folder that paths count from."""
+    node: Node
+    context: int
+    most: int
+    """Matching lines of one file after which no more of them are wanted."""
+    check: Check
+    halt: Halt
+    unreadable: list[Unreadable]
+    """Files that can't be read are added to it."""
+    program: str | None = None
+    """ripgrep; None for our own reading."""
+
+    def search(self, paths: Iterable[bytes]) -> Generator[FileLines, None, None]:
+        """The files that hold a match, in the order of `paths`."""
+        waiting = iter(paths)
+        if self.program is None:
+            yield from self._by_ourselves(waiting)
+        else:
+            yield from self._by_ripgrep(waiting, self.program)
+
+    def _by_ourselves(self, paths: Iterator[bytes]) -> Iterator[FileLines]:
+        matcher = LineMatcher(self.node)
+        top = os.fsencode(self.root)
+        for path in paths:
+            self.check()
+            lines = self._read(path, matching_lines(joined(top, path), matcher, self.context, self.check))
+            first = next(lines, None)
+            if first is not None:
+                yield FileLines(path, chain((first,), lines))
+
+    def _read(self, path: bytes, lines: Iterator[Line]) -> Iterator[Line]:
+        try:
+            yield from lines
+        except OSError as problem:
+            self.unreadable.append(Unreadable(path, reason_of(problem)))
+
+    def _by_ripgrep(self, paths: Iterator[bytes], program: str) -> Iterator[FileLines]:
+        ripgrep = Ripgrep(program, self.root, self.node, context=self.context, most=self.most, halt=self.halt)
+        size = _FIRST_BATCH
+        while batch := _batch(paths, size):
+            size = _BATCH
+            done = 0
+            try:
+                for path, lines in ripgrep.search(batch, self.check):
+                    done = batch.index(path, done) + 1
+                    if lines is None:
+                        yield from self._by_ourselves(iter([path]))
+                    elif self._is_text(path):
+                        yield FileLines(path, iter(lines))
+            except (RipgrepError, ValueError):
+                # Whatever it is that it can't do, we can.
+                yield from self._by_ourselves(iter(batch[done:]))
+                continue
+            if ripgrep.failed:
+                self._note_unreadable(batch)
+
+    def _is_text(self, path: bytes) -> bool:
+        try:
+            return is_text(read_head(joined(os.fsencode(self.root), path), HEAD))
+        except OSError:
+            return False
+
+    def _note_unreadable(self, batch: list[bytes]) -> None:
+        for path in batch:
+            try:
+                os.close(open_file(joined(os.fsencode(self.root), path)))
+            except OSError as problem:
+                self.unreadable.append(Unreadable(path, reason_of(problem)))
+
+
+def _batch(paths: Iterator[bytes], size: int) -> list[bytes]:
+    batch: list[bytes] = []
+    room = ARGUMENT_BYTES
+    for path in islice(paths, size):
+        batch.append(path)
+        room -= len(path) + 12
+        if room <= 0:
+            break
+    return batch

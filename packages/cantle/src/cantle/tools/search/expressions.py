@@ -1,0 +1,191 @@
+"""An expression of :mod:`pattern` in the words of ripgrep and of Python."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from cantle.tools.search.charsets import MAX, Ranges, folded, folded_ascii, named, negated, normalized
+from cantle.tools.search.pattern import Alternatives, Anchor, CharacterSet, Named, Node, Repeat, Sequence
+
+__all__ = ["backtracking", "character_ranges", "python_source", "required_text", "ripgrep_source"]
+
+_ASCII = 0x7F
+_RUST_ANCHORS = {
+    "start": "^",
+    "end": "$",
+    "word": r"\b",
+    "inside": r"\B",
+    "word-start": r"\b{start}",
+    "word-end": r"\b{end}",
+}
+
+
+def ripgrep_source(node: Node) -> str:
+    """The expression as ripgrep reads it."""
+    if isinstance(node, CharacterSet):
+        return _rust_set(node)
+    if isinstance(node, Anchor):
+        return _RUST_ANCHORS[node.kind]
+    if isinstance(node, Repeat):
+        return f"(?:{ripgrep_source(node.part)}){_count(node)}"
+    if isinstance(node, Alternatives):
+        return f"(?:{'|'.join(map(ripgrep_source, node.parts))})"
+    return "".join(map(ripgrep_source, node.parts))
+
+
+def _count(node: Repeat) -> str:
+    return f"{{{node.least},{'' if node.most is None else node.most}}}"
+
+
+def _rust_set(node: CharacterSet) -> str:
+    items = [
+        (
+            f"\\{item.name.upper() if item.negated else item.name}"
+            if item.name in "dsw"
+            else _rust_property(item)
+        )
+        if isinstance(item, Named)
+        else _rust_range(*item)
+        for item in node.items
+    ]
+    simple = len(items) == 1 and not node.negated and (isinstance(node.items[0], Named) or node.single)
+    if len(items) == 1 and not node.negated and not isinstance(node.items[0], Named):
+        simple = node.items[0][0] == node.items[0][1]
+    source = items[0] if simple else f"[{'^' if node.negated else ''}{''.join(items)}]"
+    return f"(?i:{source})" if node.fold else source
+
+
+def _rust_property(item: Named) -> str:
+    return f"\\{'P' if item.negated else 'p'}{{{item.name}}}"
+
+
+def _rust_range(low: int, high: int) -> str:
+    return _rust_character(low) if low == high else f"{_rust_character(low)}-{_rust_character(high)}"
+
+
+def _rust_character(code: int) -> str:
+    character = chr(code)
+    return character if character.isascii() and character.isalnum() else f"\\x{{{code:X}}}"
+
+
+@lru_cache(maxsize=512)
+def character_ranges(node: CharacterSet, *, ascii_only: bool) -> Ranges:
+    """The characters of a set; a line end is in none. With `ascii_only`, those of ASCII."""
+    found: list[tuple[int, int]] = []
+    for item in node.items:
+        if not isinstance(item, Named):
+            found.append(item)
+            continue
+        ranges = _named_in_ascii(item) if ascii_only else named(item.name)
+        found.extend(negated(ranges) if item.negated else ranges)
+    ranges = normalized(found)
+    if node.fold:
+        ranges = folded_ascii(ranges) if ascii_only else folded(ranges)
+    if node.negated:
+        ranges = negated(ranges)
+    top = _ASCII if ascii_only else MAX
+    kept: list[tuple[int, int]] = []
+    for low, high in ranges:
+        if low <= 0x0A <= high:
+            kept += [(low, 0x09), (0x0B, high)]
+        else:
+            kept.append((low, high))
+    return tuple((low, min(high, top)) for low, high in kept if low <= min(high, top))
+
+
+_ASCII_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+_ASCII_NAMED: dict[str, Ranges] = {
+    "d": ((0x30, 0x39),),
+    "w": _ASCII_WORD,
+    "s": ((0x09, 0x0D), (0x20, 0x20)),
+}
+
+
+def _named_in_ascii(item: Named) -> Ranges:
+    return _ASCII_NAMED.get(item.name) or tuple(each for each in named(item.name) if each[0] <= _ASCII)
+
+
+def python_source(node: Node, *, ascii_only: bool) -> str:
+    """The expression as Python reads it with MULTILINE, for text of ASCII alone or for any.
+
+    In any text, a lone surrogate stands for a byte that is not UTF-8.
+    """
+    if isinstance(node, CharacterSet):
+        return _python_set(character_ranges(node, ascii_only=ascii_only))
+    if isinstance(node, Anchor):
+        return _python_anchor(node, ascii_only)
+    if isinstance(node, Repeat):
+        return f"(?:{python_source(node.part, ascii_only=ascii_only)}){_count(node)}"
+    parts = [python_source(part, ascii_only=ascii_only) for part in node.parts]
+    return f"(?:{'|'.join(parts)})" if isinstance(node, Alternatives) else "".join(parts)
+
+
+def _python_set(ranges: Ranges) -> str:
+    if not ranges:
+        return "(?!)"
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return re.escape(chr(ranges[0][0]))
+    return f"[{''.join(_python_range(low, high) for low, high in ranges)}]"
+
+
+def _python_range(low: int, high: int) -> str:
+    return f"\\U{low:08x}-\\U{high:08x}" if high > _ASCII else f"\\x{low:02x}-\\x{high:02x}"
+
+
+def _python_anchor(node: Anchor, ascii_only: bool) -> str:
+    if node.kind in ("start", "end"):
+        return "^" if node.kind == "start" else "$"
+    word = _python_set(_ASCII_WORD if ascii_only else named("w"))
+    if node.kind == "word-start":
+        return f"(?<!{word})(?={word})"
+    if node.kind == "word-end":
+        return f"(?<={word})(?!{word})"
+    if node.kind == "word":
+        return f"(?:(?<!{word})(?={word})|(?<={word})(?!{word}))"
+    # Beside a wrong byte there is neither a boundary nor none.
+    right = "" if ascii_only else "(?<![\udc80-\udcff])(?![\udc80-\udcff])"
+    return f"(?:{right}(?:(?<!{word})(?!{word})|(?<={word})(?={word})))"
+
+
+def backtracking(node: Node) -> int:
+    """How the work of a backtracking matcher may grow with the length of a line: the exponent, 9 for no bound."""
+    if isinstance(node, CharacterSet | Anchor):
+        return 0
+    if isinstance(node, Repeat):
+        inside = backtracking(node.part)
+        many = node.most is None or node.most > 4
+        if not _is_plain(node.part) and (node.most is None or node.most > 1):
+            return 9
+        return inside + (1 if many else 0)
+    powers = [backtracking(part) for part in node.parts]
+    if isinstance(node, Alternatives):
+        return max(powers)
+    choices = sum(
+        isinstance(part, Alternatives) or (isinstance(part, Repeat) and part.most == 1) for part in node.parts
+    )
+    return min(sum(powers) + (choices > 6) * 9, 9)
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether it matches at a place in one way at most."""
+    if isinstance(node, CharacterSet | Anchor):
+        return True
+    return isinstance(node, Sequence) and bool(node.parts) and all(map(_is_plain, node.parts))
+
+
+def required_text(node: Node) -> str:
+    """A text that every match holds; empty when none is known."""
+    runs, running = [""], ""
+    for part in node.parts if isinstance(node, Sequence) else (node,):
+        single = part.single if isinstance(part, CharacterSet) else None
+        if single is not None:
+            running += single
+            continue
+        runs.append(running)
+        running = ""
+        if isinstance(part, Repeat) and part.least and isinstance(part.part, CharacterSet):
+            runs.append(part.part.single or "")
+        elif isinstance(part, Sequence):
+            runs.append(required_text(part))
+    return max((*runs, running), key=len)

@@ -1,0 +1,153 @@
+"""Globs as regular expressions: those of ignore files, byte for byte as git reads them, and those of a model.
+
+    *       any characters but /              ?       one character but /
+    **/     at the beginning: any folders     /**     at the end: everything inside
+    /**/    any folders between, or none      **      elsewhere: as *
+    [a-z]   one of these, [!a-z] and [^a-z] none of them, [[:alpha:]] too; never /
+    {a,b}   one of these; not in ignore files
+    \\x      x itself
+
+A model's glob without a slash matches names at any depth, one with a slash the path from the search folder.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["GlobError", "glob_source", "has_wildcards", "path_glob"]
+
+
+class GlobError(ValueError):
+    """A glob that means nothing; the text says why."""
+
+
+END = "\0"
+"""What a path of a folder ends with while it is matched: no name holds it, and no wildcard takes it."""
+
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t-\\r",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+
+
+def has_wildcards(glob: str) -> bool:
+    return re.search(r"[*?\[\\]", glob) is not None
+
+
+def glob_source(glob: str, *, braces: bool) -> str:
+    """The source of a regular expression for a whole path, or a whole name where the glob has no slash.
+
+    Raises :class:`GlobError`.
+    """
+    parts: list[str] = []
+    position, depth = 0, 0
+    while position < len(glob):
+        character = glob[position]
+        if character == "*":
+            source, position = _stars(glob, position)
+        elif character == "[":
+            source, position = _class(glob, position)
+        elif character == "\\":
+            if position + 1 == len(glob):
+                raise GlobError("it ends with a backslash, which has nothing to escape")
+            source, position = re.escape(glob[position + 1]), position + 2
+        else:
+            source, position = re.escape(character), position + 1
+            if character == "?":
+                source = f"[^/{END}]"
+            elif braces and character in "{,}":
+                source, depth = _brace(character, depth)
+        parts.append(source)
+    if depth:
+        raise GlobError("its { is not closed by }")
+    return "".join(parts)
+
+
+def path_glob(glob: str) -> tuple[re.Pattern[str], bool]:
+    """A model's glob, as an expression for whole paths (with `END` behind those of folders), and whether it means
+    folders only. Raises :class:`GlobError`.
+    """
+    folders = glob.endswith("/") and not glob.endswith("\\/")
+    glob = glob.rstrip("/") if folders else glob
+    while glob.startswith("./"):
+        glob = glob[2:].lstrip("/")
+    source = glob_source(glob.removeprefix("/"), braces=True)
+    anywhere = "" if "/" in glob else "(?:.*/)?"
+    return re.compile(f"{anywhere}{source}{END}{'' if folders else '?'}", re.DOTALL), folders
+
+
+def _stars(glob: str, start: int) -> tuple[str, int]:
+    end = start
+    while glob.startswith("*", end):
+        end += 1
+    opens = start == 0 or glob[start - 1] == "/"
+    if end - start > 1 and opens:
+        if end == len(glob):
+            return f"[^{END}]+", end
+        if glob[end] == "/":
+            return "(?:.*/)?", end + 1
+        if glob.startswith("\\/", end):
+            return "(?:.*/)?", end + 2
+    return f"[^/{END}]*", end
+
+
+def _brace(character: str, depth: int) -> tuple[str, int]:
+    if character == "{":
+        return "(?:", depth + 1
+    if not depth:
+        return re.escape(character), depth
+    return ("|", depth) if character == "," else (")", depth - 1)
+
+
+def _class(glob: str, start: int) -> tuple[str, int]:
+    position = start + 1
+    negated = glob[position : position + 1] in ("!", "^")
+    position += negated
+    items: list[str] = []
+    first = True
+    while first or not glob.startswith("]", position):
+        first = False
+        if (
+            glob.startswith("[:", position)
+            and (end := glob.find("]", position + 2)) > 0
+            and glob[end - 1] == ":"
+        ):
+            name = glob[position + 2 : end - 1]
+            if name not in _POSIX:
+                raise GlobError(f"there is no character class [:{name}:]")
+            items.append(_POSIX[name])
+            position = end + 1
+            continue
+        low, position = _member(glob, position)
+        high = low
+        if glob.startswith("-", position) and not glob.startswith("]", position + 1):
+            high, position = _member(glob, position + 1)
+        if low <= high:
+            items.append(f"{_in_class(low)}-{_in_class(high)}")
+    position += 1
+    if not items:
+        return (f"[^/{END}]" if negated else "(?!)"), position
+    # In front of the class, for a range may hold what must not match.
+    return f"(?![/{END}])[{'^' if negated else ''}{''.join(items)}]", position
+
+
+def _member(glob: str, position: int) -> tuple[str, int]:
+    if glob.startswith("\\", position):
+        position += 1
+    if position >= len(glob):
+        raise GlobError("its [ is not closed by ]")
+    return glob[position], position + 1
+
+
+def _in_class(character: str) -> str:
+    return f"\\{character}" if character in "\\]^-[&~|" else character
