@@ -17,6 +17,7 @@ from cantle.errors import UserError
 from cantle.paths import working_directory
 
 if TYPE_CHECKING:
+    from cantle.hub.agent_session import AgentSession
     from cantle_ai.content import UserContent
 
 __all__ = ["run"]
@@ -73,6 +74,7 @@ async def _run(
                     json_mode=options.mode == "json",
                     go_on=_go_on(options),
                 )
+                _tell_what_ends(session)
         except asyncio.CancelledError:
             if signals.received is None:
                 raise
@@ -80,6 +82,17 @@ async def _run(
         notice(f"stopped by {signals.received.name}.")
         return signals.exit_code
     return code
+
+
+def _tell_what_ends(session: AgentSession) -> None:
+    """Say what commands left running, which nobody would expect to be gone."""
+    left = [f"{process.pid} ({process.name})" for process in session.left_running if process.pid]
+    if left:
+        one = len(left) == 1
+        notice(
+            f"{'process' if one else 'processes'} {', '.join(left)}, left in the background by a command, "
+            f"{'ends' if one else 'end'} with this session."
+        )
 
 
 def session_options(options: argparse.Namespace) -> dict[str, Any]:

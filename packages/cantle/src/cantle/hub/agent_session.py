@@ -51,6 +51,7 @@ from cantle_ai.usage import Usage
 from cantle_session.session import Session
 
 if TYPE_CHECKING:
+    from cantle.tools.processes import RunningProcess
     from cantle_ai.models import Models
 
 __all__ = ["AgentSession", "SessionParts", "session_variables"]
@@ -76,6 +77,8 @@ class SessionParts(Struct, kw_only=True):
     warnings: Sequence[str] = ()
     cleanup: Sequence[Callable[[], Awaitable[None]]] = ()
     """What closing the session closes with it, in this order."""
+    left_running: Callable[[], Sequence[RunningProcess]] = tuple
+    """What commands that have ended left running, at the moment."""
     pause: Pause = pause
 
 
@@ -150,6 +153,11 @@ class AgentSession:
     def warnings(self) -> list[str]:
         """What the user should know about the set-up and the session file, a sentence each."""
         return [*self._parts.warnings, *map(str, self.session.warnings)]
+
+    @property
+    def left_running(self) -> Sequence[RunningProcess]:
+        """Processes that finished commands have left in the background; closing the session ends them."""
+        return self._parts.left_running()
 
     # --- talking
 

@@ -8,7 +8,9 @@ when the last command is over, so that what an embedding program leaves behind g
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from threading import Lock
+from typing import cast
 
 __all__ = ["begin_adoption", "end_adoption"]
 
@@ -23,15 +25,14 @@ class _State:
     wanted = 0
     set_by_us = False
     works = False
+    call: Callable[..., int] | None = None
 
 
 def begin_adoption() -> bool:
     """Ask for it until :func:`end_adoption`. Whether processes without parents come to us from now on."""
-    if sys.platform != "linux":
-        return False
     with _State.lock:
         if not _State.wanted:
-            before = _setting()
+            before = _setting() if sys.platform == "linux" else None
             _State.works = before == 1 or (before == 0 and _set(1))
             _State.set_by_us = _State.works and before == 0
         _State.wanted += 1
@@ -40,8 +41,6 @@ def begin_adoption() -> bool:
 
 def end_adoption() -> None:
     """Ask for it no longer."""
-    if sys.platform != "linux":
-        return
     with _State.lock:
         _State.wanted -= 1
         if not _State.wanted and _State.set_by_us:
@@ -61,13 +60,18 @@ def _set(value: int) -> bool:
 
 
 def _control(what: int, argument: int) -> int:
+    if _State.call is None:
+        _State.call = _system_call()
+    return _State.call(what, argument, 0, 0, 0)
+
+
+def _system_call() -> Callable[..., int]:
     import ctypes
 
     try:
         call = ctypes.CDLL(None).prctl
     except (OSError, AttributeError):
-        return -1
+        return lambda *arguments: -1
     call.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
     call.restype = ctypes.c_int
-    answer: int = call(what, argument, 0, 0, 0)
-    return answer
+    return cast("Callable[..., int]", call)

@@ -39,14 +39,33 @@ def proc_exists() -> bool:
 
 def read_process(pid: int) -> ProcessInfo | None:
     """The process of that number, None when there is none. Raises OSError when no look can be taken."""
+    return _stat(pid) if proc_exists() else (_listed(pid) or {}).get(pid)
+
+
+def read_processes() -> dict[int, ProcessInfo] | None:
+    """All processes that can be seen, by number; None when the system does not tell."""
     if not proc_exists():
-        return (read_processes(pid) or {}).get(pid)
+        return _listed(None)
     try:
-        text = Path(_PROC, str(pid), "stat").read_bytes().decode("utf-8", "replace")
+        numbers = [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
+        return {pid: info for pid in numbers if (info := _stat(pid)) is not None}
+    except OSError:
+        # No descriptor is left to look with.
+        return None
+
+
+def _stat(pid: int) -> ProcessInfo | None:
+    # Not through pathlib: this is done for each process of the system.
+    try:
+        descriptor = os.open(f"{_PROC}/{pid}/stat", os.O_RDONLY)
+        try:
+            text = os.read(descriptor, 4_096).decode("utf-8", "replace")
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     head, _, tail = text.rpartition(")")
-    fields = tail.split()
+    fields = tail.split(None, 20)
     return ProcessInfo(
         pid=pid,
         parent=int(fields[1]),
@@ -56,18 +75,6 @@ def read_process(pid: int) -> ProcessInfo | None:
         born=fields[19],
         name=head.partition("(")[2],
     )
-
-
-def read_processes(only: int | None = None) -> dict[int, ProcessInfo] | None:
-    """All processes that can be seen, by number; None when the system does not tell."""
-    if not proc_exists():
-        return _listed(only)
-    try:
-        numbers = [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]
-        return {pid: info for pid in numbers if (info := read_process(pid)) is not None}
-    except OSError:
-        # No descriptor is left to look with.
-        return None
 
 
 def adopted_by_us() -> list[int] | None:
