@@ -94,3 +94,22 @@ def told(record: dict[str, Any]) -> dict[str, Any]:
     if not record["type"].startswith(("auto_retry", "agent_")):
         return {"type": record["type"]}
     return {name: value for name, value in record.items() if name not in ("errorMessage", "messages")}
+
+
+@pytest.mark.parity("tools.bash-progress")
+def test_a_command_tells_what_it_has_printed_so_far(cli: Cli, reference: Reference) -> None:
+    command = "echo one; sleep 0.7; echo two; sleep 0.7"
+    call = {"type": "toolCall", "name": "bash", "arguments": {"command": command}, "id": "c1"}
+    ours, theirs = both(cli, reference, [{"content": [call]}, "Done."], "Hi")
+    assert all(update["partialResult"]["content"] for update in updates(ours))
+    assert updates(theirs)[0]["partialResult"] == {"content": []}
+    for records in (ours, theirs):
+        told = [one for one in updates(records) if one["partialResult"]["content"]]
+        assert set(told[0]) == {"type", "toolCallId", "toolName", "args", "partialResult"}
+        texts = [one["partialResult"]["content"][0]["text"] for one in told]
+        assert texts[0] == "one\n"
+        assert texts[-1] in ("one\ntwo\n", "one\n")
+
+
+def updates(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [record for record in records if record["type"] == "tool_execution_update"]

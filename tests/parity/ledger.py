@@ -22,6 +22,8 @@ class Row:
     tests: tuple[str, ...] = ()
     reason: str | None = None
     brings: str | None = None
+    differs: tuple[str, ...] = ()
+    """`CASE: PATH` patterns of what the harness in `tests/interop` finds because of this row."""
 
 
 def rows(folder: Path = FOLDER) -> list[Row]:
@@ -41,6 +43,10 @@ def _row(table: dict[str, Any], area: str) -> Row:
         raise ValueError("`brings` belongs to `later`, and `later` needs it")
     if (row.status == "deviation") != (row.reason is not None):
         raise ValueError("`reason` belongs to `deviation`, and `deviation` needs it")
+    if row.differs and row.status == "same":
+        raise ValueError("`differs` belongs to `deviation` and `later`: what is the same does not differ")
+    if any(": " not in line for line in row.differs):
+        raise ValueError("a line of `differs` is 'CASE: PATH'")
     if row.status != "later" and not row.tests:
         raise ValueError(f"a row that is {row.status!r} names at least one test")
     return row

@@ -21,6 +21,8 @@ def test_rows_and_tests_agree(request: pytest.FixtureRequest) -> None:
         ('id = "area.a"\nstatus = "later"', "`later` needs it"),
         ('id = "area.a"\nstatus = "deviation"\ntests = ["t"]', "`deviation` needs it"),
         ('id = "area.a"\nstatus = "same"\ntests = ["t"]\nnote = "n"', "unexpected keyword"),
+        ('id = "area.a"\nstatus = "same"\ntests = ["t"]\ndiffers = ["a: b"]', "what is the same does not"),
+        ('id = "area.a"\nstatus = "later"\nbrings = "x"\ndiffers = ["a"]', "is 'CASE: PATH'"),
     ],
 )
 def test_a_row_that_breaks_the_format_is_refused(row: str, problem: str, tmp_path: Path) -> None:

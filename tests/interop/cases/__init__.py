@@ -1,0 +1,14 @@
+"""The jobs that are given to both programs."""
+
+from __future__ import annotations
+
+from tests.interop.case import Case
+from tests.interop.cases import answers, failures, inputs, options, sessions, tools
+
+__all__ = ["CASES"]
+
+CASES: dict[str, Case] = {
+    case.name: case
+    for module in (answers, tools, failures, inputs, options, sessions)
+    for case in module.CASES
+}

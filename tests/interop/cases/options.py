@@ -1,0 +1,106 @@
+"""Tools that are chosen, figures of models.json, and calls that cannot be meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.interop.case import Case, call, calls, text
+
+_JSON = ("--mode", "json")
+
+
+def _compat(name: str, compat: dict[str, Any], **more: Any) -> Case:
+    return Case(name=f"compat-{name}", provider={"compat": compat}, **more)
+
+
+_HISTORY: dict[str, Any] = {
+    "answers": [calls(text("I look."), call("bash", {"command": "echo hi"})), "One.", "Two."],
+    "words": (*_JSON, "1", "2"),
+}
+
+CASES = [
+    Case(name="tools", words=(*_JSON, "--tools", "read,bash", "Hi")),
+    Case(name="tools-added", words=(*_JSON, "--tools", "+grep,-write", "Hi")),
+    Case(name="tools-excluded", words=(*_JSON, "--exclude-tools", "b*", "Hi")),
+    Case(name="tools-none", words=(*_JSON, "--no-tools", "Hi")),
+    Case(name="tools-read-only", words=(*_JSON, "--tools", "read,grep,find,ls", "Hi")),
+    Case(name="tools-in-settings", settings={"defaultTools": ["read"]}),
+    Case(name="tools-unknown", words=("-p", "--tools", "read,teleport", "Hi")),
+    Case(name="version", words=("--version",), choose_model=False),
+    Case(name="bad-option", words=("--no-such-option", "-p", "Hi"), answers=[]),
+    Case(name="bad-short-option", words=("-Q", "-p", "Hi"), answers=[]),
+    Case(name="bad-mode", words=("--mode", "dance", "Hi"), answers=[]),
+    Case(name="bad-thinking", words=("--thinking", "deeply", "-p", "Hi"), answers=["Hello."]),
+    Case(name="no-prompt", words=("-p",), answers=[]),
+    Case(
+        name="no-such-model", words=("--provider", "loop", "--model", "other", "-p", "Hi"), choose_model=False
+    ),
+    Case(
+        name="no-such-provider",
+        words=("--provider", "nobody", "--model", "m", "-p", "Hi"),
+        choose_model=False,
+        answers=[],
+    ),
+    Case(name="model-with-provider", words=("--model", "loop/m", *_JSON, "Hi"), choose_model=False),
+    Case(
+        name="model-with-level",
+        words=("--model", "loop/m:high", *_JSON, "Hi"),
+        choose_model=False,
+        model={"reasoning": True, "compat": {"supportsReasoningEffort": True}},
+    ),
+    Case(
+        name="model-in-settings",
+        words=(*_JSON, "Hi"),
+        choose_model=False,
+        settings={"defaultProvider": "loop", "defaultModel": "m"},
+    ),
+    Case(name="key-of-the-run", words=("--api-key", "sk-run", *_JSON, "Hi")),
+    Case(name="settings-broken", settings={"defaultTools": 7}),
+    Case(name="headers", provider={"headers": {"X-Team": "blue"}}, model={"headers": {"X-Model": "m"}}),
+    Case(name="sampling", model={"samplingParams": {"temperature": 0.5, "top_p": 0.9}}),
+    Case(
+        name="cache-retention",
+        provider={"compat": {"supportsLongCacheRetention": True}},
+        variables={"CACHE_RETENTION": "long"},
+    ),
+    _compat("store", {"supportsStore": True}),
+    _compat("no-store", {"supportsStore": False}),
+    _compat("developer", {"supportsDeveloperRole": True}, model={"reasoning": True}),
+    _compat("no-developer", {"supportsDeveloperRole": False}, model={"reasoning": True}),
+    _compat("no-usage", {"supportsUsageInStreaming": False}),
+    _compat("max-tokens", {"maxTokensField": "max_tokens"}),
+    _compat("max-completion-tokens", {"maxTokensField": "max_completion_tokens"}),
+    _compat("tool-result-name", {"requiresToolResultName": True}, **_HISTORY),
+    _compat("assistant-after-tool", {"requiresAssistantAfterToolResult": True}, **_HISTORY),
+    _compat(
+        "content-not-null",
+        {"requiresNonNullAssistantContent": True},
+        answers=[calls(call("bash", {"command": "echo hi"}))],
+    ),
+    _compat(
+        "thinking-as-text",
+        {"requiresThinkingAsText": True},
+        model={"reasoning": True},
+        answers=[
+            calls({"type": "thinking", "thinking": "I think."}, {"type": "text", "text": "One."}),
+            "Two.",
+        ],
+        words=(*_JSON, "1", "2"),
+    ),
+    _compat("cache-control", {"cacheControlFormat": "anthropic"}, **_HISTORY, prefix=False),
+    _compat("affinity", {"sendSessionAffinityHeaders": True}),
+    _compat("affinity-openai", {"sendSessionAffinityHeaders": True, "sessionAffinityFormat": "openai"}),
+    _compat(
+        "affinity-openrouter", {"sendSessionAffinityHeaders": True, "sessionAffinityFormat": "openrouter"}
+    ),
+    _compat("cache-key", {"promptCacheKeyMode": "enabled"}),
+    _compat("no-cache-key", {"promptCacheKeyMode": "disabled"}),
+    _compat("strict", {"supportsStrictMode": True}),
+    _compat("qwen", {"thinkingFormat": "qwen"}, model={"reasoning": True}, extra_fields=["enable_thinking"]),
+    _compat("zai", {"thinkingFormat": "zai"}, model={"reasoning": True}, extra_fields=["thinking"]),
+    _compat(
+        "openrouter", {"thinkingFormat": "openrouter"}, model={"reasoning": True}, extra_fields=["reasoning"]
+    ),
+    _compat("deepseek", {"thinkingFormat": "deepseek"}, model={"reasoning": True}, extra_fields=["thinking"]),
+    _compat("priority", {"vllmPriority": 3}, extra_fields=["priority"]),
+]

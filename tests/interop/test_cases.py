@@ -1,0 +1,90 @@
+"""Both programs do the same with each case, but for what rows of the ledger explain; and each explains something."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+
+import pytest
+
+from tests.interop.case import Case
+from tests.interop.cases import CASES, answers, failures, inputs, options, sessions, tools
+from tests.interop.differ import Difference, differences
+from tests.interop.explanations import Explanation, explanations, unexplained
+from tests.interop.normalisers import RULES, raw_view, view
+from tests.interop.recorded import Recorder
+from tests.parity.ledger import rows
+from tests.support.reference import reference_program
+
+
+@pytest.fixture(scope="session")
+def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
+    """What was played in this test run, by whichever of its workers."""
+    words = reference_program()
+    folder = tmp_path_factory.getbasetemp()
+    if folder.name.startswith("popen-"):
+        folder = folder.parent
+    return Recorder(folder / "reference-cases", words)
+
+
+@pytest.fixture(scope="module")
+def known() -> list[Explanation]:
+    return explanations(rows())
+
+
+def found(recorder: Recorder, case: Case) -> list[Difference]:
+    ours, theirs = recorder.runs(case)
+    return list(differences(view(case, ours), view(case, theirs)))
+
+
+@pytest.mark.reference
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_both_do_the_same_but_for_what_the_ledger_explains(
+    recorder: Recorder, known: list[Explanation], name: str
+) -> None:
+    case = CASES[name]
+    left = unexplained(name, found(recorder, case), known)
+    assert not left, "\n".join(["no row of the ledger explains (Cantle's != the reference's):", *left])
+
+
+@pytest.mark.reference
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_explanation_explains_something(recorder: Recorder, known: list[Explanation]) -> None:
+    left = list(known)
+    for name, case in CASES.items():
+        here = found(recorder, case)
+        left = [one for one in left if not any(one.covers(name, difference) for difference in here)]
+    assert not left, "\n".join(
+        ["these explain nothing any more:", *(f"{one.row}: {one.line}" for one in left)]
+    )
+
+
+@pytest.mark.reference
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_rule_takes_something_out(recorder: Recorder) -> None:
+    idle = {rule.name for rule in RULES}
+    for case in CASES.values():
+        for run in recorder.runs(case):
+            shown = raw_view(run)
+            for rule in RULES:
+                before = copy.deepcopy(shown)
+                rule.apply(shown, case, run)
+                if shown != before:
+                    idle.discard(rule.name)
+    assert idle == set()
+
+
+def test_each_case_has_a_name_of_its_own() -> None:
+    modules = (answers, tools, failures, inputs, options, sessions)
+    assert [
+        n for n, count in Counter(case.name for m in modules for case in m.CASES).items() if count > 1
+    ] == []
+
+
+def test_rules_that_hide_a_difference_name_their_row() -> None:
+    assert {rule.row for rule in RULES if rule.row} - {
+        row.id for row in rows() if row.status != "same"
+    } == set()
