@@ -305,6 +305,7 @@ async def test_details_that_are_no_json_are_replaced_by_a_note():
     assert "not JSON" in result.details["lost"]  # type: ignore[index,operator,call-overload]
 
 
+@pytest.mark.fault("J03")
 async def test_j03_an_image_that_is_not_base64_never_enters_the_transcript():
     good = ImageContent("iVBORw0KGgoAAAAN", "image/png")
     spy = Spy(ToolResult(content=[good, ImageContent("not base64!", "image/png")]))

@@ -37,9 +37,12 @@ from cantle.tools.builtin import BUILTIN_TOOLS
 from cantle.tools.environment import ToolEnvironment
 from cantle.trust import decide_trust, needs_trust, saved_decision
 from cantle_agent.agent import Agent
+from cantle_agent.config import AdmitImages
 from cantle_agent.errors import SchemaError
 from cantle_agent.messages import AgentMessage
 from cantle_agent.tool import Tool, not_a_tool
+from cantle_ai.abort import AbortSignal
+from cantle_ai.content import UserContent
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, StreamOptions
@@ -114,6 +117,7 @@ async def create_agent_session(
         variables=lambda: session_variables(session, agent),
         shell_path=settings.shell_path,
         command_prefix=settings.shell_command_prefix,
+        shell_leftovers=settings.shell_leftovers,
     )
     active = _tools(environment, settings, tools, exclude_tools, warnings)
     prompt = _prompt(
@@ -153,6 +157,7 @@ async def create_agent_session(
             warnings=warnings,
             pause=pause,
             cleanup=(environment.close, runtime.aclose) if models is None else (environment.close,),
+            left_running=lambda: environment.processes.left_running,
         )
     )
 
@@ -274,10 +279,24 @@ def _agent(
             get_api_key=lambda provider: api_key if provider == model.provider else None,
             steering_mode=settings.steering_mode,
             follow_up_mode=settings.follow_up_mode,
-            options=StreamOptions(session_id=session_id, timeout=settings.http_timeout),
+            admit_images=_admission(settings),
+            options=StreamOptions(
+                session_id=session_id, timeout=settings.http_timeout, images=not settings.block_images
+            ),
         )
     except SchemaError as error:
         raise ToolSelectionError(f"{error}") from error
+
+
+def _admission(settings: Settings) -> AdmitImages:
+    async def admit(
+        content: Sequence[UserContent], model: Model, signal: AbortSignal
+    ) -> Sequence[UserContent]:
+        from cantle.hub.image_admission import admit_images
+
+        return await admit_images(content, model, signal, shrink=settings.resize_images)
+
+    return admit
 
 
 def _tools(

@@ -3,13 +3,15 @@
     {"defaultProvider": "openai", "defaultModel": "…", "defaultThinkingLevel": "medium",
      "modelThinkingLevels": {"openai/…": "high"}, "defaultTools": ["+grep"],
      "steeringMode": "one-at-a-time", "followUpMode": "one-at-a-time", "defaultProjectTrust": "ask",
-     "sessionDir": "…", "shellPath": "…", "shellCommandPrefix": "…", "httpIdleTimeoutMs": 300000,
+     "sessionDir": "…", "shellPath": "…", "shellCommandPrefix": "…", "shellLeftovers": "keep",
+     "httpIdleTimeoutMs": 300000,
      "retry": {"enabled": true, "maxRetries": 3, "baseDelayMs": 2000, "maxAgentDelayMs": 60000},
+     "images": {"autoResize": true, "blockImages": false},
      "compaction": {"enabled": true, "reserveTokens": 16384, "keepRecentTokens": 20000}}
 
-Names, shapes and defaults are the reference's. Keys that are not in the table below are kept and ignored.
-Objects merge key by key, everything else is replaced, and `defaultTools` is kept as one list per file,
-because a later list may change an earlier one.
+Names, shapes and defaults are the reference's, but for `shellLeftovers`, which it has not. Keys that are not
+in the table below are kept and ignored. Objects merge key by key, everything else is replaced, and
+`defaultTools` is kept as one list per file, because a later list may change an earlier one.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS
 
 if TYPE_CHECKING:
+    from cantle.tools.environment import ShellLeftovers
     from cantle_agent.queues import QueueMode
 
 __all__ = ["ProjectTrust", "Settings", "load_settings", "read_session_dir", "save_settings"]
@@ -114,6 +117,10 @@ class Settings:
         return self._text("shellCommandPrefix")
 
     @property
+    def shell_leftovers(self) -> ShellLeftovers:
+        return cast("ShellLeftovers", self.get("shellLeftovers") or "keep")
+
+    @property
     def retry_enabled(self) -> bool:
         return self.get("retry.enabled") is not False
 
@@ -136,6 +143,16 @@ class Settings:
         if value is None:
             return 300.0
         return 0.0 if value == "disabled" else cast("float", value) / 1000
+
+    @property
+    def resize_images(self) -> bool:
+        """Whether images are made smaller, to what a model is best shown."""
+        return self.get("images.autoResize") is not False
+
+    @property
+    def block_images(self) -> bool:
+        """Whether no model is sent any image."""
+        return self.get("images.blockImages") is True
 
     def _text(self, key: str) -> str | None:
         value = self.get(key)
@@ -284,6 +301,7 @@ _KEYS: Final[Mapping[str, _Check]] = {
     "sessionDir": _PATH,
     "shellPath": _PATH,
     "shellCommandPrefix": _TEXT,
+    "shellLeftovers": _one_of("keep", "kill"),
     "httpIdleTimeoutMs": (
         lambda value: value == "disabled" or _is_count(value),
         'a whole number of milliseconds or "disabled"',
@@ -293,6 +311,9 @@ _KEYS: Final[Mapping[str, _Check]] = {
     "retry.maxRetries": _COUNT,
     "retry.baseDelayMs": _COUNT,
     "retry.maxAgentDelayMs": _COUNT,
+    "images": _OBJECT,
+    "images.autoResize": _FLAG,
+    "images.blockImages": _FLAG,
     "compaction": _OBJECT,
     "compaction.enabled": _FLAG,
     "compaction.reserveTokens": _COUNT,

@@ -19,6 +19,9 @@ from cantle_ai.usage import Usage
 
 NewStage = Callable[..., Awaitable[Any]]
 
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A PNG image of one pixel."""
+
 
 def call(name: str, **arguments: object) -> dict[str, Any]:
     return {"content": [{"type": "toolCall", "name": name, "arguments": arguments}]}
@@ -102,6 +105,7 @@ async def test_a_listener_that_raises_stops_nobody_and_is_named(stage: NewStage)
     assert it.session.messages[-1].stop_reason == "stop"
 
 
+@pytest.mark.fault("E06")
 async def test_e06_a_second_prompt_is_refused_while_one_runs(stage: NewStage) -> None:
     it = await stage(["Hello."])
     refused: list[str] = []
@@ -126,8 +130,8 @@ async def test_steering_and_follow_ups_enter_and_their_queue_is_told(stage: NewS
 
     def queue(event: SessionEvent) -> None:
         if event.type == "tool_execution_start":
-            it.session.follow_up("and then this", [ImageContent("aGk=", "image/png")])
-            it.session.steer("rather that", [ImageContent("aGk=", "image/png")])
+            it.session.follow_up("and then this", [ImageContent(DOT, "image/png")])
+            it.session.steer("rather that", [ImageContent(DOT, "image/png")])
 
     it.session.subscribe(queue)
     await it.session.prompt("go")
@@ -150,6 +154,7 @@ async def test_steering_and_follow_ups_enter_and_their_queue_is_told(stage: NewS
     assert start.message.text == "rather that"
 
 
+@pytest.mark.fault("E09")
 async def test_e09_a_follow_up_queued_at_the_very_end_runs_before_the_session_settles(
     stage: NewStage,
 ) -> None:
@@ -272,7 +277,7 @@ async def test_an_empty_prompt_is_refused(stage: NewStage) -> None:
 
 async def test_b04_a_prompt_of_images_alone_has_no_empty_text(stage: NewStage) -> None:
     it = await stage(["Nice."])
-    await it.session.prompt("", [ImageContent("aGk=", "image/png")])
+    await it.session.prompt("", [ImageContent(DOT, "image/png")])
     assert [block.type for block in it.scripted.requests[0].messages[0].content] == ["image"]
 
 

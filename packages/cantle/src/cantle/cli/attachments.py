@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from cantle.errors import UserError
+from cantle.images.kinds import ImageKind, identify_image
 from cantle.tools.paths import existing_path
-from cantle.tools.read.images import identify_image, image_result
 from cantle.tools.regular_files import open_regular
 from cantle.tools.text_files import HEAD, decode_file, shown
 from cantle.tools.truncation import size_text
@@ -37,8 +38,7 @@ def read_attachment(name: str, cwd: Path) -> tuple[Path, str | ImageContent]:
             head = file.read(HEAD)
             image = identify_image(head)
             if image is not None:
-                result = image_result(image, said, found.st_size, lambda: head + file.read())
-                return path, next(block for block in result.content if isinstance(block, ImageContent))
+                return path, _image(image, said, found.st_size, lambda: head + file.read())
             data = head + file.read(LIMIT + 1 - len(head))
     except ToolError as error:
         raise UserError(str(error)) from None
@@ -53,6 +53,16 @@ def read_attachment(name: str, cwd: Path) -> tuple[Path, str | ImageContent]:
     if text is None:
         raise UserError(f"{said} is binary data, which a prompt cannot hold.", _LET_IT_READ)
     return path, text
+
+
+def _image(kind: ImageKind, said: str, size: int, load: Callable[[], bytes]) -> ImageContent:
+    from cantle.images.attachment import image_block
+    from cantle.images.errors import UnusableImageError
+
+    try:
+        return image_block(kind, size, load)[0]
+    except UnusableImageError as problem:
+        raise UserError(f"{said} {problem.reason}.", problem.advice) from None
 
 
 def text_of(data: bytes) -> str | None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from cantle.images.kinds import ImageKind, identify_image
 from cantle.tools.blocking import Check
 from cantle.tools.paths import existing_path
-from cantle.tools.read.images import identify_image, image_result
 from cantle.tools.read.text import Window, scan_text, text_result
 from cantle.tools.regular_files import open_regular
 from cantle.tools.text_files import HEAD, sniff
 from cantle.tools.truncation import size_text
 from cantle_agent.tool import ToolError, ToolResult
+from cantle_ai.content import TextContent
 from cantle_ai.system_errors import reason_of
 
 __all__ = ["read_file"]
@@ -38,7 +39,7 @@ def _read(descriptor: int, size: int, path: Path, name: str, window: Window, che
     head = b"".join(_chunks(descriptor, HEAD, check))
     image = identify_image(head)
     if image is not None:
-        return image_result(image, name, size, lambda: head + b"".join(_chunks(descriptor, size, check)))
+        return _image(image, name, size, lambda: head + b"".join(_chunks(descriptor, size, check)))
     encoding = sniff(head)
     if encoding is None and b"\0" in head:
         raise _binary(head, size, name)
@@ -59,6 +60,19 @@ def _chunks(descriptor: int, size: int | None, check: Check) -> Iterator[bytes]:
         yield chunk
         if left is not None:
             left -= len(chunk)
+
+
+def _image(kind: ImageKind, name: str, size: int, load: Callable[[], bytes]) -> ToolResult:
+    """The result that shows an image; how it is made to fit a model is not decided here."""
+    from cantle.images.attachment import image_block
+    from cantle.images.errors import UnusableImageError
+
+    try:
+        block, pixels = image_block(kind, size, load)
+    except UnusableImageError as problem:
+        raise ToolError(f"{name} {problem}") from None
+    measured = "" if pixels is None else f"{pixels[0]}x{pixels[1]} pixels, "
+    return ToolResult(content=(TextContent(f"[{kind.name} image, {measured}{size_text(size)}]"), block))
 
 
 _KINDS = (

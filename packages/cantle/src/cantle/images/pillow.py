@@ -1,0 +1,149 @@
+"""The only place that uses Pillow, which is optional: `pip install 'cantle[images]'`.
+
+The decoder is chosen by what the bytes say, and never guessed. One image is worked on at a time, whoever else
+waits: so the memory that it takes is bounded, and Pillow's warnings can be kept from the terminal.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Final, Protocol, cast
+
+from cantle.images.errors import UnusableImageError
+from cantle.images.kinds import ImageKind
+
+__all__ = ["Check", "Picture", "blank", "has_pillow", "lanczos", "opened", "saved", "turned"]
+
+Check = Callable[[], None]
+"""Called again and again; raises whatever when the work is no longer wanted."""
+
+_lock: Final = threading.Lock()
+_WAIT: Final = 0.05
+
+
+class Picture(Protocol):
+    """What is used of Pillow's image."""
+
+    mode: str
+    info: Mapping[str, object]
+
+    @property
+    def size(self) -> tuple[int, int]: ...
+    @property
+    def has_transparency_data(self) -> bool: ...
+    def load(self) -> object: ...
+    def draft(self, mode: str | None, size: tuple[int, int]) -> object: ...
+    def convert(self, mode: str) -> Picture: ...
+    def point(self, lut: Callable[[Any], Any]) -> Picture: ...
+    def getextrema(self) -> tuple[float, float]: ...
+    def getchannel(self, channel: str) -> Picture: ...
+    def getexif(self) -> Mapping[int, object]: ...
+    def resize(self, size: tuple[int, int], resample: object, *, reducing_gap: float) -> Picture: ...
+    def transpose(self, method: object) -> Picture: ...
+    def save(self, fp: io.BytesIO, format: str, **options: object) -> None: ...
+    def paste(self, im: Picture, box: None, mask: Picture) -> None: ...
+
+
+def has_pillow() -> bool:
+    """Whether Pillow is installed and can be loaded."""
+    try:
+        import_module("PIL.Image")
+    except ImportError:
+        return False
+    return True
+
+
+@contextmanager
+def opened(kind: ImageKind, data: bytes, check: Check) -> Iterator[Picture]:
+    """The image in `data`, not decoded yet. `check` is called while its data are read.
+
+    Whatever Pillow raises inside the block becomes :class:`UnusableImageError`; what `check` raises comes through.
+    """
+    assert kind.decoder is not None
+    module, name = kind.decoder
+    source = _Source(data, check)
+    with _alone(check):
+        try:
+            decoder = getattr(import_module(f"PIL.{module}"), name)
+            yield cast("Picture", decoder(source))
+        except UnusableImageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - on data made to break it, a decoder may raise anything
+            if source.stopped is not None:
+                raise source.stopped from None
+            said = (str(error).partition("\n")[0] or type(error).__name__)[:100]
+            raise UnusableImageError(
+                f"is a {kind.name} image that can't be decoded ({said})",
+                "Make it anew, or convert it to PNG with a program that can read it.",
+            ) from None
+
+
+def saved(picture: Picture, format: str, **options: object) -> bytes:
+    """The picture encoded as `format`."""
+    target = io.BytesIO()
+    picture.save(target, format, **options)
+    return target.getvalue()
+
+
+def blank(size: tuple[int, int]) -> Picture:
+    """A white picture."""
+    return cast("Picture", import_module("PIL.Image").new("RGB", size, "white"))
+
+
+def lanczos() -> object:
+    """The filter that is best for making images smaller."""
+    return import_module("PIL.Image").Resampling.LANCZOS
+
+
+def turned(picture: Picture, orientation: int) -> Picture:
+    """The picture upright, `orientation` being how EXIF says that it lies."""
+    method = _TURNS.get(orientation)
+    if method is None:
+        return picture
+    return picture.transpose(getattr(import_module("PIL.Image").Transpose, method))
+
+
+_TURNS: Final = {
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
+
+
+class _Source(io.BytesIO):
+    """Bytes that look whether they are still wanted each time that some of them are read."""
+
+    def __init__(self, data: bytes, check: Check) -> None:
+        super().__init__(data)
+        self._check = check
+        self.stopped: Exception | None = None
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        try:
+            self._check()
+        except Exception as stop:
+            self.stopped = stop
+            raise
+        return super().read(size)
+
+
+@contextmanager
+def _alone(check: Check) -> Iterator[None]:
+    while not _lock.acquire(timeout=_WAIT):
+        check()
+    try:
+        # Filters belong to the whole process; nobody else changes them from here while the lock is held.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        _lock.release()
