@@ -47,12 +47,14 @@ def test_a_prompt(cli: Cli) -> None:
     assert asked(cli, "look around") == "look around"
 
 
+@pytest.mark.fault("K04")
 @pytest.mark.parity("cli.piped-stdin")
 def test_k04_piped_stdin_comes_before_the_prompt(cli: Cli) -> None:
     assert asked(cli, "-p", "review this", stdin="a diff\n") == "a diff\n\nreview this"
     assert asked(cli, "-p", stdin="only a diff") == "only a diff"
 
 
+@pytest.mark.fault("K04")
 @pytest.mark.parity("cli.double-dash")
 def test_k04_two_dashes_end_the_options(cli: Cli) -> None:
     assert asked(cli, "-p", "--", "--help") == "--help"
@@ -107,6 +109,7 @@ def test_several_prompts_run_one_after_another(cli: Cli) -> None:
     assert [last_user_text(request) for request in server.requests] == ["first", "second"]
 
 
+@pytest.mark.fault("K04")
 def test_the_first_failure_ends_several_prompts(cli: Cli) -> None:
     with StrictServer([{"error": {"status": 400, "message": "no"}}, "unreached"]) as server:
         cli.configure(server.base_url)
@@ -114,6 +117,7 @@ def test_the_first_failure_ends_several_prompts(cli: Cli) -> None:
     assert (done.returncode, done.stdout, len(server.requests)) == (1, "", 1)
 
 
+@pytest.mark.fault("K04")
 @pytest.mark.parity("sessions.cut-answer")
 @pytest.mark.parity("cli.failed-run")
 def test_k04_an_answer_cut_at_the_limit_fails_and_is_still_printed(cli: Cli) -> None:
@@ -124,6 +128,7 @@ def test_k04_an_answer_cut_at_the_limit_fails_and_is_still_printed(cli: Cli) -> 
     assert "output limit" in done.stderr
 
 
+@pytest.mark.fault("K04")
 @pytest.mark.parity("cli.failed-run")
 @pytest.mark.parametrize("mode", ["text", "json"])
 def test_k04_an_error_fails(cli: Cli, mode: str) -> None:

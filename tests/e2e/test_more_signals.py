@@ -96,6 +96,7 @@ def test_h08_a_signal_while_the_session_closes_leaves_no_command_behind(
     assert not alive(int(until_written(cli, "pid")))
 
 
+@pytest.mark.fault("K02")
 def test_a_second_signal_ends_a_run_whose_reader_stands_still(cli: Cli) -> None:
     with StrictServer([{"content": "word " * 60_000, "chunk": 40}]) as server:
         cli.configure(server.base_url)

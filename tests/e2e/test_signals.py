@@ -41,6 +41,7 @@ def read_deltas(process: subprocess.Popen[bytes], count: int) -> bytes:
     return out
 
 
+@pytest.mark.fault("K05")
 @pytest.mark.parity("cli.signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_aborts_and_keeps_the_session(cli: Cli, number: signal.Signals, code: int) -> None:
@@ -84,6 +85,7 @@ def test_a_signal_stops_a_running_command(cli: Cli) -> None:
     assert roles[:3] == ["user", "assistant", "toolResult"]
 
 
+@pytest.mark.fault("K02")
 @pytest.mark.parametrize("mode", ["text", "json"])
 def test_a_closed_pipe_ends_quietly(cli: Cli, mode: str) -> None:
     with StrictServer([{"content": WORD * 40_000, "chunk": 40}]) as server:
@@ -97,6 +99,7 @@ def test_a_closed_pipe_ends_quietly(cli: Cli, mode: str) -> None:
     assert err == b""
 
 
+@pytest.mark.fault("K02")
 @pytest.mark.parity("events.slow-reader")
 def test_k02_a_slow_reader_loses_nothing(cli: Cli) -> None:
     with StrictServer([{"content": WORD * 20_000, "chunk": 20}]) as server:
@@ -131,6 +134,7 @@ def wait_until_full(pipe: int) -> None:
     assert waiting[0] >= 50_000
 
 
+@pytest.mark.fault("K02")
 def test_an_interrupt_works_while_the_reader_stands_still(cli: Cli) -> None:
     with StrictServer([{"content": WORD * 60_000, "chunk": 40}]) as server:
         cli.configure(server.base_url)
@@ -142,6 +146,7 @@ def test_an_interrupt_works_while_the_reader_stands_still(cli: Cli) -> None:
             assert process.wait(timeout=20) == 130
 
 
+@pytest.mark.fault("K01")
 def test_k01_what_tools_print_does_not_reach_stdout(cli: Cli, tmp_path: Path) -> None:
     call = {
         "type": "toolCall",
@@ -154,6 +159,7 @@ def test_k01_what_tools_print_does_not_reach_stdout(cli: Cli, tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, "done\n")
 
 
+@pytest.mark.fault("K02")
 def test_a_full_disk_under_stdout_is_said(cli: Cli) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")

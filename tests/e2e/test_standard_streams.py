@@ -46,6 +46,7 @@ def redirected(cli: Cli, redirection: str, *arguments: str) -> subprocess.Comple
     )
 
 
+@pytest.mark.fault("K02")
 @pytest.mark.parametrize("arguments", RESULTS.values(), ids=RESULTS)
 @pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
 def test_a_result_that_cannot_be_written_is_an_error(
@@ -59,6 +60,7 @@ def test_a_result_that_cannot_be_written_is_an_error(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.fault("K02")
 @pytest.mark.parametrize("arguments", RESULTS.values(), ids=RESULTS)
 def test_nobody_reads_the_result(player: Cli, arguments: tuple[str, ...]) -> None:
     with player.started(*arguments, stdin=subprocess.DEVNULL) as process:
@@ -75,6 +77,7 @@ def test_a_warning_that_cannot_be_written_costs_nothing(player: Cli, redirection
     assert (done.returncode, done.stdout) == (0, "hello\n")
 
 
+@pytest.mark.fault("K04")
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
 @pytest.mark.parametrize(
     ("arguments", "code"), [(("--bogus",), 2), ((), 2), (("--model", "x", "-p", "go"), 1)]
@@ -86,6 +89,7 @@ def test_an_error_that_cannot_be_written_is_in_the_exit_code(
     assert (done.returncode, done.stdout) == (code, "")
 
 
+@pytest.mark.fault("K01")
 def test_k01_a_tool_s_output_stays_out_of_stdout_without_a_stderr(player: Cli) -> None:
     call = {"type": "toolCall", "name": "bash", "arguments": {"command": "echo loud > /proc/self/fd/2"}}
     (player.cwd / "hello.json").write_text(json.dumps({"responses": [{"content": [call]}, "hello"]}))

@@ -26,6 +26,7 @@ from packages.agent.tests.support import (
 )
 
 
+@pytest.mark.fault("E01")
 @pytest.mark.parametrize("mode", ["parallel", "sequential"])
 async def test_e01_an_abort_in_a_batch_leaves_no_call_without_a_result(mode: Any):
     begun = asyncio.Event()
@@ -57,6 +58,7 @@ async def test_e01_an_abort_in_a_batch_leaves_no_call_without_a_result(mode: Any
     check_events(told.events)
 
 
+@pytest.mark.fault("E02")
 async def test_e02_steering_does_not_skip_the_rest_of_the_batch():
     agent, _, _ = make_agent(
         [says("", call("a"), call("a")), "done"], [make_tool("a", execution_mode="sequential")]
@@ -73,6 +75,7 @@ async def test_e02_steering_does_not_skip_the_rest_of_the_batch():
     assert shape(agent.messages)[2:5] == ["toolResult a: {}", "toolResult a: {}", "user wait"]
 
 
+@pytest.mark.fault("E03")
 async def test_e03_results_are_recorded_as_asked_and_shown_as_they_finish():
     doors = Doors()
     agent, _, told = make_agent([says("", call("a"), call("b")), "done"], [doors.tool("a"), doors.tool("b")])
@@ -88,6 +91,7 @@ async def test_e03_results_are_recorded_as_asked_and_shown_as_they_finish():
     assert [result.tool_name for result in results(recorded(told.events))] == ["a", "b"]
 
 
+@pytest.mark.fault("E04")
 async def test_e04_a_message_without_a_trigger_never_lands_between_call_and_result():
     agent, model, told = make_agent([says("", call()), "done"], [make_tool()])
 
@@ -107,6 +111,7 @@ async def test_e04_a_message_without_a_trigger_never_lands_between_call_and_resu
     assert recorded(told.events) == agent.messages
 
 
+@pytest.mark.fault("E05")
 async def test_e05_result_events_never_come_before_their_answer_with_slow_listeners():
     agent, _, told = make_agent([says("", *[call()] * 5), "done"], [make_tool()])
     written: list[AgentMessage] = []
@@ -123,6 +128,7 @@ async def test_e05_result_events_never_come_before_their_answer_with_slow_listen
     check_events(told.events)
 
 
+@pytest.mark.fault("E06")
 async def test_e06_a_second_prompt_in_a_run_is_refused_and_says_what_to_use():
     doors = Doors()
     agent, _, _ = make_agent([says("", call("a")), "done"], [doors.tool("a")])
@@ -136,6 +142,7 @@ async def test_e06_a_second_prompt_in_a_run_is_refused_and_says_what_to_use():
     assert shape(agent.messages) == ["user go", "assistant toolUse", "toolResult a done", "assistant stop"]
 
 
+@pytest.mark.fault("E06")
 async def test_e06_images_of_a_steered_message_arrive():
     image = ImageContent("iVBORw0KGgoAAAAN", "image/png")
     agent, model, _ = make_agent(["done"])
@@ -144,6 +151,7 @@ async def test_e06_images_of_a_steered_message_arrive():
     assert model.requests[0].messages[1].content[1] is image
 
 
+@pytest.mark.fault("E07")
 async def test_e07_a_reset_in_a_run_is_refused():
     doors = Doors()
     agent, _, _ = make_agent([says("", call("a")), "done"], [doors.tool("a")])
@@ -173,6 +181,7 @@ EDITS = {
 }
 
 
+@pytest.mark.fault("E08")
 @pytest.mark.parametrize(
     ("arguments", "ran"),
     [
@@ -203,6 +212,7 @@ async def test_e08_odd_arguments_are_mended_or_refused_in_words(arguments: Any, 
         assert seen == [ran] and not result.is_error
 
 
+@pytest.mark.fault("E09")
 async def test_e09_a_follow_up_queued_at_the_very_end_runs_before_the_agent_is_idle():
     agent, _, told = make_agent(["one", "two", "three"])
     queued: list[str] = []
@@ -219,6 +229,7 @@ async def test_e09_a_follow_up_queued_at_the_very_end_runs_before_the_agent_is_i
     assert told.types.count("agent_end") == 3 and not agent.follow_ups and not agent.steering
 
 
+@pytest.mark.fault("E10")
 async def test_e10_a_hook_that_filters_messages_keeps_prompt_and_tools():
     tool = make_tool()
     agent, model, _ = make_agent(

@@ -153,6 +153,7 @@ def test_every_message_comes_back_as_it_was_sent(tmp_path):
     ]
 
 
+@pytest.mark.fault("E05")
 def test_e05_entries_stand_in_the_order_in_which_they_were_added(tmp_path):
     session = make(tmp_path)
     added = [session.append_message(message) for message in conversation(30)]

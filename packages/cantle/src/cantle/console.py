@@ -62,11 +62,14 @@ def _inside_a_line(sentence: str) -> str:
 
 
 def _complain(text: str) -> None:
+    stream = sys.stderr
+    if stream is None or stream.closed:  # by a tool, which runs in this process
+        return
     try:
-        sys.stderr.write(_fitting(f"cantle: {text.translate(_COMMANDS)}\n", sys.stderr.encoding))
-        sys.stderr.flush()
+        stream.write(_fitting(f"cantle: {text.translate(_COMMANDS)}\n", stream.encoding))
+        stream.flush()
     except OSError:
-        _discard(sys.stderr.fileno())
+        _discard(stream.fileno())
 
 
 def open_missing_streams() -> None:
@@ -101,5 +104,6 @@ def _fitting(text: str, encoding: str | None) -> str:
 def _discard(descriptor: int) -> None:
     """Let what a stream still holds go nowhere, or Python's own flush at exit fails and changes the exit code."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, descriptor)
-    os.close(nowhere)
+    if nowhere != descriptor:
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+
+TYPE_CHECKING = False  # as in `cantle`: an interrupt before `main` would be shown as an error
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 
@@ -38,6 +41,9 @@ def _as_process(arguments: list[str]) -> int:
     """
     import gc
 
+    from cantle.cli.interrupts import interrupts_end_the_process
+
+    interrupts_end_the_process()
     gc.disable()
     try:
         return _dispatch(arguments)

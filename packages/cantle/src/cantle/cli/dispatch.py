@@ -26,6 +26,9 @@ def dispatch(arguments: Sequence[str]) -> int:
     try:
         command = _command(arguments[0]) if arguments else None
         if command is not None:
+            from cantle.cli.interrupts import interrupts_raise
+
+            interrupts_raise()
             gc.enable()
             return command(list(arguments[1:]))
         from cantle.cli.arguments import parse_arguments

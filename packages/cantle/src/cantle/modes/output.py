@@ -99,7 +99,10 @@ class Output:
         while data:
             if not self._poll.poll(0):
                 await self._writable()
-            data = data[os.write(self._descriptor, data[:PIPE_BUF]) :]
+            try:
+                data = data[os.write(self._descriptor, data[:PIPE_BUF]) :]
+            except BlockingIOError:  # the caller made it non-blocking, and another writer was faster
+                await self._writable()
 
     async def _writable(self) -> None:
         loop = asyncio.get_running_loop()

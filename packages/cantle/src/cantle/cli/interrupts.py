@@ -1,0 +1,27 @@
+"""What Ctrl+C does while nobody handles it: end the process without a word, or raise KeyboardInterrupt.
+
+The first is right while the program is put together and while the interpreter ends, where Python would show
+an error of its own, or an import would take the exception for another. The second is for code that clears up.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+__all__ = ["interrupts_end_the_process", "interrupts_raise"]
+
+
+def interrupts_end_the_process() -> None:
+    """What other programs do that handle nothing. Interrupts that are ignored stay ignored."""
+    _change(signal.default_int_handler, signal.SIG_DFL)
+
+
+def interrupts_raise() -> None:
+    """What Python programs do. Takes back :func:`interrupts_end_the_process`."""
+    _change(signal.SIG_DFL, signal.default_int_handler)
+
+
+def _change(before: object, after: Any) -> None:
+    if signal.getsignal(signal.SIGINT) is before:
+        signal.signal(signal.SIGINT, after)
