@@ -4,6 +4,7 @@
     python3 bench/run.py                        everything, seven rounds: some minutes
     python3 bench/run.py --quick                three rounds without the long streams
     python3 bench/run.py --suites version,print --rounds 9
+    python3 bench/run.py --record               everything, and put the table into docs/performance.md
 
 Cantle is built into wheels and installed into a new environment with compiled bytecode. Both programs run in
 turn within each round of the shared bench, against its scripted server on 127.0.0.1. Raw results go to
@@ -21,8 +22,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -33,6 +35,9 @@ from bench.trouble import Unable  # noqa: E402
 from bench.verdicts import OURS, REFERENCE, Verdict, judge, read_budgets, table  # noqa: E402
 
 BUDGETS = ROOT / "bench" / "budgets.toml"
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- figures: python3 bench/run.py --record -->", "<!-- end of figures -->"
+"""What stands around the table in the page."""
 _QUICK_ROUNDS, _QUICK_SUITES = 3, ("version", "print", "tools", "prompt", "footprint")
 _ENOUGH = 7
 """Rounds below which medians are not worth a verdict that lasts."""
@@ -48,6 +53,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
         "--peers", metavar="DIR", help="the folder that has the reference as pi ($BENCH_PEERS)"
     )
     parser.add_argument("--python", default=sys.executable, help="the Python that runs Cantle (this one)")
+    parser.add_argument("--record", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument(
         "--judge", metavar="FILE", help="judge the results of an earlier run, and run nothing"
     )
@@ -63,6 +69,8 @@ def chosen(asked: argparse.Namespace) -> tuple[list[str], int]:
     rounds = asked.rounds if asked.rounds is not None else _QUICK_ROUNDS if asked.quick else _ENOUGH
     if rounds < 1:
         raise Unable("--rounds must be at least 1.")
+    if asked.record and set(names) != set(SUITES):
+        raise Unable("--record needs all suites: the page has one table of one run.")
     return names, rounds
 
 
@@ -114,6 +122,19 @@ def conclude(verdicts: Sequence[Verdict], asked_for: set[str]) -> int:
     return 1 if bad else 0
 
 
+def recorded(page: str, results: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
+    """The page with its table made anew. Raises :class:`Unable` when it has no place for one, or for few rounds."""
+    if results["runs"] < _ENOUGH:
+        raise Unable(f"--record needs at least {_ENOUGH} rounds.")
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise Unable(f"{PAGE} has no place for the table: it goes between {BEGIN} and {END}.")
+    on = results.get("machine", {})
+    about = f"{results['runs']} rounds on {on.get('system')}, {on.get('cores')} cores, {on.get('python')}."
+    return f"{before}{BEGIN}\n{table(verdicts)}\n\n{about}\n{END}{after}"
+
+
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -129,12 +150,16 @@ def main(arguments: Sequence[str]) -> int:
             data, ran = results["data"], results["runs"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Unable(f"{file} does not hold results of the bench: {error!r}.") from None
+        verdicts = judge(budgets, data)
+        if asked.record:
+            page = recorded(PAGE.read_text(encoding="utf-8"), results, verdicts)
+            PAGE.write_text(page, encoding="utf-8")
     except Unable as problem:
         say(str(problem))
         return 2
     except KeyboardInterrupt:
         return 130
-    code = conclude(judge(budgets, data), members(suites))
+    code = conclude(verdicts, members(suites))
     print(f"Medians of {ran} rounds; raw results in {file}.")
     if ran < _ENOUGH:
         say(f"{ran} rounds are few: take {_ENOUGH} before you trust a figure.")

@@ -9,6 +9,7 @@ import asyncio
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,7 +24,9 @@ from bench.micro.material import (
     source_text,
     text_answer,
 )
+from cantle.hub.events import SessionEvent
 from cantle.modes.json_events import EventEncoder
+from cantle.sdk import create_agent_session
 from cantle.tools.edit.file import edit_bytes
 from cantle_agent.agent import Agent
 from cantle_agent.events import AgentEvent, MessageUpdate
@@ -37,7 +40,8 @@ from cantle_ai.codec import JsonObject, decode_object, encode_json
 from cantle_ai.context import Context
 from cantle_ai.events import TextDelta
 from cantle_ai.messages import encode_message, message_from_json
-from cantle_ai.model import StreamOptions
+from cantle_ai.model import Provider, StreamOptions
+from cantle_ai.models import Models
 from cantle_ai.sse import SseParser
 from cantle_ai.transport.framing import Chunked
 from cantle_session.session import Session
@@ -113,6 +117,35 @@ def _agent(size: int, folder: Path) -> Work:
 
         agent.subscribe(listen)
         await agent.prompt("Go on.")
+        assert told >= size
+
+    return lambda: asyncio.run(prompt())
+
+
+def _hub(size: int, folder: Path, *, json_mode: bool) -> Work:
+    body = blocks(text_answer(size))
+
+    async def prompt() -> None:
+        models = Models()
+        models.add_provider(Provider(id="bench", name="Bench", base_url="", api="bench"), [MODEL])
+        models.register_stream("bench", answers(body))
+        session = await create_agent_session(
+            models=models,
+            model=MODEL.key,
+            session=Session.in_memory(folder),
+            cwd=folder,
+            config_dir=folder,
+            tools=[],
+        )
+        encoder, told = EventEncoder(), 0
+
+        def listen(event: SessionEvent) -> None:
+            nonlocal told
+            told += len(encoder.encode(event)) if json_mode else 1
+
+        async with session:
+            session.subscribe(listen)
+            await session.prompt("Go on.")
         assert told >= size
 
     return lambda: asyncio.run(prompt())
@@ -247,6 +280,8 @@ CASES = (
     Case("stream: text", "delta", 5_000, lambda size, _: _stream(blocks(text_answer(size)))),
     Case("stream: tool argument", "delta", 5_000, lambda size, _: _stream(blocks(long_argument(size)))),
     Case("agent: text", "delta", 5_000, _agent),
+    Case("hub: text", "delta", 5_000, partial(_hub, json_mode=False)),
+    Case("hub: text, as records of JSON mode", "delta", 5_000, partial(_hub, json_mode=True)),
     Case("agent: tool calls in one answer", "call", 200, _tool_calls),
     Case("tools: arguments against a schema", "item", 500, _arguments),
     Case("tools: edit and diff", "line", 20_000, _edited),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.harness import SUITES, members
-from bench.run import BUDGETS, main
+from bench.run import BEGIN, BUDGETS, END, PAGE, main, recorded
 from bench.trouble import Unable
 from bench.verdicts import Budget, Word, judge, read_budgets, table
 
@@ -145,3 +145,25 @@ def test_a_file_that_holds_no_results_is_named(
     file.write_text(content, encoding="utf-8")
     assert main(["--judge", str(file)]) == 2
     assert f"{file} does not hold results of the bench" in capsys.readouterr().err
+
+
+def test_the_table_of_the_page_is_made_anew() -> None:
+    results = json.loads(SAMPLE.read_text(encoding="utf-8"))
+    results["runs"] = 7
+    results["machine"] = {"system": "Linux x86_64", "cores": 2, "python": "Python 3.11.7"}
+    verdicts = judge(read_budgets(BUDGETS), results["data"])
+    page = f"Above\n{BEGIN}\n| old | table |\n{END}\nBelow\n"
+    made = recorded(page, results, verdicts)
+    assert made.startswith(f"Above\n{BEGIN}\n| budget |") and made.endswith(f"{END}\nBelow\n")
+    assert "7 rounds on Linux x86_64, 2 cores, Python 3.11.7." in made
+    assert "old" not in made
+    assert recorded(made, results, verdicts) == made
+    with pytest.raises(Unable, match="no place for the table"):
+        recorded("Above\nBelow\n", results, verdicts)
+    with pytest.raises(Unable, match="at least 7 rounds"):
+        recorded(page, {**results, "runs": 3}, verdicts)
+
+
+def test_the_page_has_a_place_for_the_table() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count(BEGIN) == page.count(END) == 1
