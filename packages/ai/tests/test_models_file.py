@@ -290,10 +290,10 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
     example = re.search(r"```json\n(.*?)```", page, re.DOTALL)
     assert example is not None
     runtime = models(tmp_path, example[1])
-    assert [provider.id for provider in runtime.providers] == ["openai", "local"]
-    assert found(runtime, "local", "qwen2.5-coder:7b").context_window == 32_768
+    assert [provider.id for provider in runtime.providers] == ["openai", "local", "home"]
+    assert found(runtime, "home", "qwen2.5-coder:7b").context_window == 32_768
     assert found(runtime, "openai", "gpt-5").max_tokens == 32_000
-    assert runtime.configured("local")
+    assert runtime.configured("home")
 
 
 def test_the_documented_fields_are_those_that_are_read() -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "encode_json",
     "kept_fields",
     "unknown_fields",
+    "wire_json",
 ]
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
@@ -67,6 +68,17 @@ def encode_json(value: object) -> bytes:
         raise TypeError("the value is nested too deeply for JSON") from None
     except ValueError as error:
         raise TypeError(f"the value cannot be written as JSON: {error}") from None
+
+
+def wire_json(value: object) -> bytes:
+    """JSON for a provider: as :func:`encode_json`, but a lone surrogate becomes U+FFFD, as none accepts it."""
+    encoded = encode_json(value)
+    if b"\\ud" not in encoded:
+        return encoded
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 def unknown_fields(raw: JsonObject, known: frozenset[str]) -> JsonObject | None:

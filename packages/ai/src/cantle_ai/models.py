@@ -30,7 +30,7 @@ from cantle_ai.stream import AssistantMessageStream, StreamFunction
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cantle_ai.apis.port import WireApi
+    from cantle_ai.apis.port import OwningApi, WireApi
     from cantle_ai.auth.credentials import Credentials
     from cantle_ai.model_entries import ModelEntry
     from cantle_ai.models_file import ModelsFile, ProviderEntry
@@ -70,7 +70,7 @@ class Models:
         self._owns_transport = transport is None
         self._shelves: dict[str, _Shelf] = {}
         self._apis: dict[str, Callable[[], WireApi]] = dict(WIRE_APIS)
-        self._closable: dict[str, WireApi] = {}
+        self._owning: dict[str, OwningApi] = {}
         self._streams: dict[str, StreamFunction] = {}
         local = _LocalModels(weights_folders)
         for provider in providers:
@@ -196,15 +196,15 @@ class Models:
 
     async def aclose(self) -> None:
         """Close the transport, if it was made here, and what wire APIs hold, such as a model that is loaded."""
-        transport, apis = self._transport, list(self._closable.values())
-        self._closable.clear()
+        transport, apis = self._transport, list(self._owning.values())
+        self._owning.clear()
         try:
             if self._owns_transport and transport is not None:
                 self._transport = None
                 await transport.aclose()
         finally:
             for api in apis:
-                await api.aclose()  # type: ignore[attr-defined]
+                await api.aclose()
 
     async def _events(
         self,
@@ -250,11 +250,13 @@ class Models:
         problem = self.api_problem(model)
         if problem is not None:
             raise ConfigurationError(None, problem)
-        api = self._closable.get(model.api)
-        if api is None:
-            api = self._apis[model.api]()
-            if hasattr(api, "aclose"):
-                self._closable[model.api] = api
+        if (held := self._owning.get(model.api)) is not None:
+            return held
+        from cantle_ai.apis.port import OwningApi
+
+        api = self._apis[model.api]()
+        if isinstance(api, OwningApi):
+            self._owning[model.api] = api
         return api
 
     def _port(self) -> Transport:
@@ -317,16 +319,17 @@ class _Shelf:
 
     def find(self, model_id: str) -> Model | None:
         """The model of that id, listed or not."""
-        found = self.models.get(model_id)
-        if found is None and (resolve := getattr(self._source, "resolve", None)) is not None:
-            resolved: Model | None = resolve(self.provider, model_id)
-            return resolved
-        return found
+        return self.models.get(model_id) or self._resolved(model_id)
 
     def apply(self, file: ModelsFile, entry: ProviderEntry) -> None:
         self.provider = _changed_provider(self.provider, entry)
         self._files.append((file, entry))
         self._models = None
+
+    def _resolved(self, model_id: str) -> Model | None:
+        resolve = getattr(self._source, "resolve", None)
+        found: Model | None = None if resolve is None else resolve(self.provider, model_id)
+        return found
 
     def _change(self, models: dict[str, Model], file: ModelsFile, entry: ProviderEntry) -> None:
         from cantle_ai.model_entries import changed_model, new_model
@@ -338,7 +341,12 @@ class _Shelf:
             if override.id in models:
                 models[override.id] = changed_model(models[override.id], override)
         for added in file.models.get(entry.id, ()):
-            models[added.id] = new_model(added, self.provider)
+            base = self._resolved(added.base_url or added.id)
+            models[added.id] = (
+                new_model(added, self.provider)
+                if base is None
+                else changed_model(msgspec.structs.replace(base, id=added.id), added)
+            )
 
 
 def _catalog(provider: Provider) -> Sequence[Model]:

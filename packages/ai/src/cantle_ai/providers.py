@@ -48,9 +48,9 @@ def _openai_completions() -> WireApi:
 
 
 def _llama_cpp() -> WireApi:
-    from cantle_ai.apis import llama_cpp
+    from cantle_ai.apis.llama_cpp import LlamaCpp
 
-    return llama_cpp.source
+    return LlamaCpp()
 
 
 WIRE_APIS: Mapping[str, Callable[[], WireApi]] = {

@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
-from cantle_ai.codec import Json, JsonObject, decode_json, encode_json
+from cantle_ai.codec import Json, JsonObject, decode_json, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall, UserContent
 from cantle_ai.context import Context
 from cantle_ai.history import images_left_out, replayable, shown_blocks
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 
-__all__ = ["REASONING_FIELDS", "EncodedMessages", "MessageEncoder", "wire_json"]
+__all__ = ["REASONING_FIELDS", "EncodedMessages", "MessageEncoder"]
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """Where endpoints put thinking. A thinking block's signature is the name of the field that it came in."""
@@ -37,17 +37,6 @@ _NO_OUTPUT = "(no output)"
 _IMAGES_BELOW = "(the result is an image, which follows)"
 _IMAGES_LEAD = "Images from the tool results above:"
 _AFTER_RESULTS = b'{"role":"assistant","content":"The tool results have been read."}'
-
-
-def wire_json(value: object) -> bytes:
-    """JSON for a provider: as :func:`encode_json`, but a lone surrogate becomes U+FFFD, as none accepts it."""
-    encoded = encode_json(value)
-    if b"\\ud" not in encoded:
-        return encoded
-    import json
-
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 class EncodedMessages:

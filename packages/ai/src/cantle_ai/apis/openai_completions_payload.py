@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
-from cantle_ai.apis.openai_completions_messages import EncodedMessages, MessageEncoder, wire_json
+from cantle_ai.apis.openai_completions_messages import EncodedMessages, MessageEncoder
 from cantle_ai.apis.openai_completions_thinking import thinking_fields
-from cantle_ai.codec import Json, JsonObject
+from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.model import Model, StreamOptions
 

