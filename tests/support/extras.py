@@ -4,7 +4,9 @@
 """
 
 import shutil
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +22,15 @@ def needs(extra: str) -> pytest.MarkDecorator:
     Tests that carry it can be chosen with `-m extra`.
     """
     missing = [name for name in _MODULES[extra] if find_spec(name) is None]
-    missing += [name for name in _PROGRAMS.get(extra, ()) if shutil.which(name) is None]
+    missing += [name for name in _PROGRAMS.get(extra, ()) if not _is_installed(name)]
     if not missing:
         return pytest.mark.extra(extra)
     return pytest.mark.skip(reason=f"needs {', '.join(missing)}: run the tests with tools/dev.py test-all")
+
+
+def _is_installed(program: str) -> bool:
+    # A package puts its programs beside the interpreter, whose folder need not be on the path.
+    return (
+        shutil.which(program) is not None
+        or shutil.which(str(Path(sys.executable).with_name(program))) is not None
+    )
