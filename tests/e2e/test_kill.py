@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from cantle_ai.testing.response import Response
 from cantle_ai.testing.server.server import StrictServer
 from cantle_session.session import Session
 from tests.e2e.conftest import SOURCE
-from tests.support.cli import Cli
+from tests.support.cli import TIMEOUT, Cli
 from tests.support.samples import samples
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
@@ -37,6 +39,35 @@ def test_a_killed_run_can_be_continued(tmp_path: Path) -> None:
         continue_and_check(cli)
         shutil.rmtree(tmp_path / f"run{number}")
     assert killed_midway >= samples(100, 12) // 3
+
+
+def test_the_next_change_in_a_folder_clears_up_after_a_killed_one(cli: Cli) -> None:
+    big = cli.cwd / "big.txt"
+    data = b"a line\n" * 600_000
+    big.write_bytes(data + b"the last line\n")
+    edit = {"path": "big.txt", "edits": [{"oldText": "the last line", "newText": "changed"}]}
+    left: list[Path] = []
+    while not left:
+        with playing(cli, "edit", edit) as process:
+            while process.poll() is None and not left:
+                left = list(cli.cwd.glob(".cantle-*.tmp"))
+            process.kill()
+            process.wait()
+        left = [path for path in left if path.exists()]
+        big.write_bytes(data + b"the last line\n")
+    with playing(cli, "write", {"path": "small.txt", "content": "text"}) as process:
+        assert process.wait(timeout=TIMEOUT) == 0
+    assert sorted(path.name for path in cli.cwd.iterdir()) == ["big.txt", "play.json", "small.txt"]
+    assert big.read_bytes().endswith(b"the last line\n")
+
+
+def playing(
+    cli: Cli, tool: str, arguments: dict[str, Any]
+) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """A run whose model calls one tool and is content."""
+    call = {"type": "toolCall", "name": tool, "arguments": arguments}
+    (cli.cwd / "play.json").write_text(json.dumps({"responses": [{"content": [call]}, "done"]}))
+    return cli.started("--provider", "scripted", "--model", "play.json", "--no-session", "-p", "go")
 
 
 def fresh(folder: Path) -> Cli:

@@ -93,7 +93,7 @@ def _create(folder: Path, mode: int) -> NewFile:
     while True:
         path = folder / f".cantle-{os.urandom(6).hex()}.tmp"
         file = NewFile(path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode))
-        if _keep(file.descriptor):
+        if _keep(file):
             return file
         file.close()
 
@@ -101,7 +101,7 @@ def _create(folder: Path, mode: int) -> NewFile:
 def _clear(folder: str) -> None:
     """Remove what dead processes left in `folder`."""
     with os.scandir(folder) as entries:
-        left = [entry.path for entry in entries if _NAME.fullmatch(entry.name)]
+        left = [Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name)]
     for path in left:
         with suppress(OSError):
             _remove_left(path)
@@ -109,30 +109,30 @@ def _clear(folder: str) -> None:
 
 if sys.platform == "win32":
 
-    def _keep(descriptor: int) -> bool:
+    def _keep(file: NewFile) -> bool:
         return True
 
-    def _remove_left(path: str) -> None:
-        found = os.lstat(path)
+    def _remove_left(path: Path) -> None:
+        found = path.lstat()
         if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _OLD:
-            os.unlink(path)
+            path.unlink()
 
 else:
     import fcntl
 
-    def _keep(descriptor: int) -> bool:
+    def _keep(file: NewFile) -> bool:
         """Lock a file that was just made. False when somebody who clears up was faster, and it is gone."""
         with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return os.fstat(descriptor).st_nlink > 0
+            fcntl.flock(file.descriptor, fcntl.LOCK_EX)
+        return os.path.lexists(file.path)
 
-    def _remove_left(path: str) -> None:
+    def _remove_left(path: Path) -> None:
         """Remove a file of ours that nobody has locked. A link, or somebody else's file, is left alone."""
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
         try:
             found = os.fstat(descriptor)
             if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(path)
+                path.unlink()
         finally:
             os.close(descriptor)

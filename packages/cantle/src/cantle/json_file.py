@@ -116,22 +116,15 @@ def _encode(value: JsonObject) -> bytes:
 
 
 def _replace(target: Path, data: bytes, mode: int | None) -> None:
-    import tempfile
+    from cantle_ai.new_files import new_file
 
     if mode is None:
         mode = target.stat().st_mode & 0o7777 if target.exists() else 0o644
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(mode)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink()
-        raise
+    with new_file(target.parent, 0o600) as fresh:
+        fresh.write(data)
+        os.fsync(fresh.descriptor)
+        fresh.path.chmod(mode)
+        fresh.replace(target)
 
 
 @contextmanager
@@ -152,8 +145,9 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _try_lock(descriptor: int) -> bool:
-    if sys.platform == "win32":
+if sys.platform == "win32":
+
+    def _try_lock(descriptor: int) -> bool:
         import msvcrt
 
         try:
@@ -161,10 +155,14 @@ def _try_lock(descriptor: int) -> bool:
         except OSError:
             return False
         return True
-    import fcntl
 
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+else:
+
+    def _try_lock(descriptor: int) -> bool:
+        import fcntl
+
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -25,6 +27,9 @@ from cantle.tools.blocking import Check
 from cantle.tools.paths import kind_name
 from cantle_agent.tool import ToolError
 from cantle_ai.system_errors import reason_of
+
+if TYPE_CHECKING:
+    from cantle_ai.new_files import NewFile
 
 __all__ = ["FileState", "check_writable", "open_regular", "read_all", "replace_file"]
 
@@ -100,43 +105,27 @@ def replace_file(path: Path, data: bytes, name: str, *, expected: FileState | No
     `expected` is the state that it must still be in, None that it must not exist. `check` is called right
     before the file changes. Raises :class:`ToolError`, and then the file is as it was.
     """
+    from cantle_ai.new_files import new_file
+
     old = _stat(path)
     if old is not None:
         check_writable(path, old, name)
-    temporary: Path | None = None
     try:
-        temporary = _write_beside(path, data, old)
-        _commit(path, temporary, name, expected, check)
-        temporary = None
+        with new_file(path.parent, _NEW_MODE if old is None else 0o600) as fresh:
+            fresh.write(data)
+            if old is not None:
+                _carry_over(path, fresh.descriptor, old)
+                # Else a crash may leave neither the old bytes nor the new.
+                os.fsync(fresh.descriptor)
+            _commit(path, fresh, name, expected, check)
     except OSError as problem:
         if old is None or not _needs_place(problem):
             raise ToolError(f"{name} can't be written: {reason_of(problem)}.") from None
         _write_in_place(path, data, name, expected, check)
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-
-
-def _write_beside(path: Path, data: bytes, old: os.stat_result | None) -> Path:
-    temporary = path.parent / f".cantle-{os.urandom(6).hex()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, _NEW_MODE if old is None else 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            if old is not None:
-                file.flush()
-                _carry_over(path, descriptor, old)
-                # Else a crash may leave neither the old bytes nor the new.
-                os.fsync(descriptor)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return temporary
 
 
 def _carry_over(path: Path, descriptor: int, old: os.stat_result) -> None:
-    if hasattr(os, "listxattr"):
+    if sys.platform == "linux":
         try:
             for key in os.listxattr(path):
                 os.setxattr(descriptor, key, os.getxattr(path, key))
@@ -155,21 +144,16 @@ def _carry_over(path: Path, descriptor: int, old: os.stat_result) -> None:
         os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
 
 
-def _commit(path: Path, temporary: Path, name: str, expected: FileState | None, check: Check) -> None:
+def _commit(path: Path, fresh: NewFile, name: str, expected: FileState | None, check: Check) -> None:
     check()
     _require_state(path, name, expected)
-    if expected is None and hasattr(os, "link"):
-        try:
-            # Unlike a rename, this does not replace a file that has come up meanwhile.
-            os.link(temporary, path)
-        except FileExistsError:
-            raise _changed(name) from None
-        except OSError:
-            pass
-        else:
-            temporary.unlink()
-            return
-    temporary.replace(path)
+    if expected is not None:
+        fresh.replace(path)
+        return
+    try:
+        fresh.become(path)
+    except FileExistsError:
+        raise _changed(name) from None
 
 
 def _write_in_place(path: Path, data: bytes, name: str, expected: FileState | None, check: Check) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,26 +110,22 @@ class LegacyStorage:
 
 def _replace(path: Path, data: bytes, version: int) -> None:
     """Put `data` in the place of the file, whole or not at all, and keep the file beside it."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    from cantle_ai.new_files import new_file
+
     try:
-        mode = path.stat().st_mode & 0o777
-        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(fd)
+        with new_file(path.parent, path.stat().st_mode & 0o777) as fresh:
+            fresh.write(data)
+            os.fsync(fresh.descriptor)
             _keep(path, version)
             fresh.replace(path)
-        finally:
-            with suppress(FileNotFoundError):
-                fresh.unlink()
     except OSError as problem:
         raise file_problem(path, f"could not be written as version {VERSION}", problem) from None
 
 
 def _keep(path: Path, version: int) -> None:
     """A second name for the file; a copy where the file system has no such thing."""
+    from cantle_ai.new_files import new_file
+
     name = kept = f"{path.name}.v{version}"
     number = 1
     while path.with_name(kept).exists():
@@ -138,7 +134,9 @@ def _keep(path: Path, version: int) -> None:
     try:
         os.link(path, path.with_name(kept))
     except OSError:
-        path.with_name(kept).write_bytes(path.read_bytes())
+        with new_file(path.parent, path.stat().st_mode & 0o777) as copy:
+            copy.write(path.read_bytes())
+            copy.replace(path.with_name(kept))
 
 
 if TYPE_CHECKING:
