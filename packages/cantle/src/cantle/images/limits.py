@@ -23,7 +23,9 @@ MAX_SOURCE: Final = 64 << 20
 """Bytes of an image before anything is done with it."""
 
 MAX_PIXELS: Final = 50_000_000
-"""Of what has to be decoded at once: 200 MB, at four bytes each. JPEG is decoded smaller, up to eight times a side."""
+"""Of what has to be decoded at once: 200 MB at four bytes each, and as much again where it is transparent.
+
+JPEG is decoded smaller, up to eight times a side."""
 
 
 class ImageLimits(Struct, frozen=True, kw_only=True):
