@@ -56,7 +56,7 @@ V2 = [
 def test_version_1_is_read_as_a_row_of_entries(tmp_path):
     session = opened(tmp_path / "s.jsonl", *V1)
     assert texts(session) == ["<compactionSummary> sum", "2", "3"]
-    assert session.context().model == ("p", "m")
+    assert session.context().model == ("p", "m1")
     assert session.header.version == 3
     assert session.warnings == []
     ids = [entry.id for entry in session.entries()]

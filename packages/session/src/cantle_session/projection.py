@@ -82,7 +82,7 @@ def project(path: PathView) -> SessionContext:
             message = message_of(entry, changes)
             if message is not None:
                 messages.append(message)
-    return SessionContext(messages, _model(path, messages), _thinking_level(path))
+    return SessionContext(messages, _model(path), _thinking_level(path))
 
 
 def selection(path: PathView) -> list[int]:
@@ -150,22 +150,19 @@ def _with_content(message: AgentMessage, content: Json) -> AgentMessage:
     return agent_message_from_json({**raw, "content": content})
 
 
-def _model(path: PathView, messages: Sequence[AgentMessage]) -> tuple[str, str] | None:
-    _, change = next(path.backwards("model_change"), _NOTHING)
-    if isinstance(change, ModelChangeEntry):
-        return change.provider, change.model_id
-    for message in reversed(messages):
-        if isinstance(message, AssistantMessage):
-            return message.provider, message.model
-    return _hidden_answer(path)
+def _model(path: PathView) -> tuple[str, str] | None:
+    """What the last change chose, unless an answer came later: other programs may choose without an entry.
 
-
-def _hidden_answer(path: PathView) -> tuple[str, str] | None:
-    """Who gave the latest answer, when no message of the context is one: compaction or edits may hide it."""
-    for _, entry in path.backwards("message"):
+    Answers that compaction or edits hide count, too.
+    """
+    place, change = next(path.backwards("model_change"), _NOTHING)
+    chosen = (change.provider, change.model_id) if isinstance(change, ModelChangeEntry) else None
+    for index, entry in path.backwards("message"):
+        if chosen is not None and index < place:
+            break
         if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
             return entry.message.provider, entry.message.model
-    return None
+    return chosen
 
 
 def _thinking_level(path: PathView) -> str | None:
