@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import http.client
 import threading
 
 import pytest
@@ -279,6 +280,32 @@ async def test_a_connection_that_dies_under_the_second_request_is_tried_once_mor
         assert await body_of(await transport.send(request(peer.url))) == b"one"
         assert await body_of(await transport.send(request(peer.url, b"again"))) == b"two"
         assert [sent.body for sent in peer.requests] == [b"{}", b"again", b"again"]
+
+
+async def test_a_connection_that_dies_in_an_answer_is_not_tried_again(transport, monkeypatch):
+    """One byte of it says that the request has been worked on: a second one would be answered, and paid, twice."""
+    begun = threading.Event()
+    begin = http.client.HTTPResponse.begin
+
+    def begin_and_tell(response: http.client.HTTPResponse) -> None:
+        begun.set()
+        begin(response)
+
+    def dies(link: Link) -> None:
+        link.answer(b"one")
+        begun.clear()
+        link.request()
+        link.send(b"HTTP/1.1 2")
+        assert begun.wait(PATIENCE)  # it has been read by then
+        link.reset()
+
+    monkeypatch.setattr(http.client.HTTPResponse, "begin", begin_and_tell)
+    with Peer(dies, lambda link: link.answer(b"two")) as peer:
+        assert await body_of(await transport.send(request(peer.url))) == b"one"
+        with pytest.raises(TransportError) as caught:
+            await transport.send(request(peer.url, b"again"))
+        assert caught.value.kind == "network"
+        assert [sent.body for sent in peer.requests] == [b"{}", b"again"]
 
 
 async def test_a_fresh_connection_that_dies_is_not_tried_again(transport):

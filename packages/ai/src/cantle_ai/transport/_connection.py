@@ -127,8 +127,11 @@ class Connection:
         self.target = target
         self.idle_since = 0.0
         """When it last carried an answer to its end, by the monotonic clock."""
+        self.answered = False
+        """Whether anything of the answer to the latest request has come. Before that it may be sent once more."""
         self._connect_timeout = connect_timeout
         self._raw = self._prepare(context)
+        self._raw.response_class = self._answer  # type: ignore[assignment]  # any maker of one will do
 
     def open(self, watch: Watch) -> None:
         """Connect, speak TLS, tunnel. Raises OSError and its kin, and :class:`TransportError`."""
@@ -158,6 +161,7 @@ class Connection:
     ) -> http.client.HTTPResponse:
         """Send a request and read the head of its answer. `timeout` bounds each wait, now and in the body."""
         target, raw = self.target, self._raw
+        self.answered = False
         raw.timeout = timeout
         if raw.sock is not None:
             raw.sock.settimeout(timeout)
@@ -172,6 +176,16 @@ class Connection:
 
     def close(self) -> None:
         self._raw.close()
+
+    def _answer(self, sock: socket.socket, *, method: str | None) -> http.client.HTTPResponse:
+        """What the head is read from, once there is something to read, or the peer has closed."""
+        answer = http.client.HTTPResponse(sock, method=method)
+        try:
+            self.answered = bool(answer.fp.peek(1))
+        except BaseException:
+            answer.close()
+            raise
+        return answer
 
     def _prepare(self, context: Callable[[], ssl.SSLContext]) -> _PlainConnection | SecureConnection:
         target, proxy = self.target, self.target.proxy

@@ -253,7 +253,7 @@ class Exchange:
             except Exception as error:  # raised again, unless it says that the idle connection was dead
                 connection.close()
                 self._check()
-                if not _was_stale(error):
+                if connection.answered or not _was_stale(error):
                     raise
             else:
                 self._read(connection, answer)
@@ -387,7 +387,7 @@ def _decoder(encoding: str) -> Callable[[bytes], bytes] | None:
 
 
 def _was_stale(error: Exception) -> bool:
-    """Whether an idle connection turned out to be dead before the answer's first byte."""
+    """Whether that is how an idle connection shows that its peer has closed it."""
     import ssl
 
     return isinstance(error, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError)
