@@ -36,6 +36,8 @@ class Case:
     """Whether `--provider` and `--model` stand before the words."""
     marks: Sequence[str] = ()
     """Texts to look for in the system prompt, which is each program's own otherwise."""
+    volatile: Sequence[str] = ()
+    """Patterns of what no two runs have the same, such as the seconds that a test took."""
     extra_fields: Sequence[str] = ()
     """Fields of requests that the server is to take beside those of the API."""
     prefix: bool = True

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.interop.recorded import Recorder
 from tests.support.cli import Cli
 from tests.support.reference import reference_environment, reference_program
 
@@ -68,3 +69,13 @@ def cli(tmp_path: Path) -> Cli:
 def reference(cli: Cli) -> Reference:
     """The reference, in the same folder as `cli`. Skips where it is not asked for."""
     return Reference(reference_program(), cli.home, cli.cwd)
+
+
+@pytest.fixture(scope="session")
+def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
+    """What was played in this test run, by whichever of its workers."""
+    words = reference_program()
+    folder = tmp_path_factory.getbasetemp()
+    if folder.name.startswith("popen-"):
+        folder = folder.parent
+    return Recorder(folder / "reference-cases", words)

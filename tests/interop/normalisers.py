@@ -93,6 +93,11 @@ def _times(found: View, case: Case, run: Run) -> None:
             node["durationMs"] = "<milliseconds>"
 
 
+def _volatile(found: View, case: Case, run: Run) -> None:
+    for pattern in case.volatile:
+        _texts(found, lambda text, pattern=pattern: re.sub(pattern, "<volatile>", text))
+
+
 def _sums(found: View, case: Case, run: Run) -> None:
     for node in _objects(found):
         if isinstance(node.get("cost"), dict):
@@ -300,6 +305,7 @@ RULES = (
     ),
     Normaliser("ids", "ids are drawn; that they refer to each other is compared", _ids),
     Normaliser("times", "no two runs have the same; their form is compared", _times),
+    Normaliser("volatile", "what the case says that no two runs have the same", _volatile),
     Normaliser("sums", "prices are compared to a millionth of a millionth, however they were added", _sums),
     Normaliser("prompt", "each program has its own; what the user puts into it is looked for", _prompt),
     Normaliser("versions", "each program has its own", _versions),

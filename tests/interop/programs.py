@@ -24,6 +24,8 @@ MODEL = ["--provider", "loop", "--model", "m"]
 _USAGE = {"input": 100, "output": 10}
 """Counted by the server, it would depend on how long each program's own prompt is."""
 
+_KEPT_APART = {"sessions", "__pycache__"}
+
 
 @dataclass(frozen=True)
 class Program:
@@ -115,7 +117,7 @@ def run_case(case: Case, program: Program, project: Path) -> Run:
         files={
             str(path.relative_to(project)): path.read_bytes().decode("latin-1")
             for path in sorted(project.rglob("*"))
-            if path.is_file() and path.relative_to(project).parts[0] != "sessions"
+            if path.is_file() and not _KEPT_APART & set(path.relative_to(project).parts)
         },
     )
 

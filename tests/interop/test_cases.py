@@ -8,23 +8,12 @@ from collections import Counter
 import pytest
 
 from tests.interop.case import Case
-from tests.interop.cases import CASES, answers, failures, inputs, options, sessions, tools
+from tests.interop.cases import CASES, answers, failures, inputs, options, sessions, task, tools
 from tests.interop.differ import Difference, differences
 from tests.interop.explanations import Explanation, explanations, unexplained
 from tests.interop.normalisers import RULES, raw_view, view
 from tests.interop.recorded import Recorder
 from tests.parity.ledger import rows
-from tests.support.reference import reference_program
-
-
-@pytest.fixture(scope="session")
-def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
-    """What was played in this test run, by whichever of its workers."""
-    words = reference_program()
-    folder = tmp_path_factory.getbasetemp()
-    if folder.name.startswith("popen-"):
-        folder = folder.parent
-    return Recorder(folder / "reference-cases", words)
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +66,20 @@ def test_every_rule_takes_something_out(recorder: Recorder) -> None:
     assert idle == set()
 
 
+@pytest.mark.parity("events.run-order")
+@pytest.mark.reference
+@pytest.mark.slow
+def test_a_task_of_six_calls_gives_the_same_events_in_the_same_order(recorder: Recorder) -> None:
+    case = CASES["six-calls"]
+    ours, theirs = (view(case, run) for run in recorder.runs(case))
+    assert len(ours["requests"]) == len(theirs["requests"]) == 6
+    assert ours["events"]["order"].count("tool_execution_start") == 6
+    assert ours["events"]["order"] == theirs["events"]["order"]
+    assert ours["files"] == theirs["files"]
+
+
 def test_each_case_has_a_name_of_its_own() -> None:
-    modules = (answers, tools, failures, inputs, options, sessions)
+    modules = (answers, tools, failures, inputs, options, sessions, task)
     assert [
         n for n, count in Counter(case.name for m in modules for case in m.CASES).items() if count > 1
     ] == []

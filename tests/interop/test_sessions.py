@@ -75,33 +75,6 @@ def test_cantle_continues_what_the_reference_wrote(cli: Cli, reference: Referenc
     assert conversation[-2:] == ["assistant: I wrote a.txt.", "user: Is it right?"]
 
 
-def test_they_take_turns_with_one_file(cli: Cli, reference: Reference) -> None:
-    with StrictServer(["One."]) as server:
-        cli.configure(server.base_url)
-        assert cli.run(*MODEL, "-p", "1").returncode == 0
-    (file,) = cli.sessions()
-    with StrictServer(["Two."]) as server:
-        reference.configure(server.base_url)
-        reference.run("--session", str(file), "-p", "2")
-    with StrictServer(["Three."]) as server:
-        cli.configure(server.base_url)
-        assert cli.run(*MODEL, "--session", str(file), "-p", "3").returncode == 0
-    with StrictServer(["Four."]) as server:
-        reference.configure(server.base_url)
-        reference.run("--session", str(file), "-p", "4")
-        conversation = sent(server)
-    said = [
-        "user: 1",
-        "assistant: One.",
-        "user: 2",
-        "assistant: Two.",
-        "user: 3",
-        "assistant: Three.",
-        "user: 4",
-    ]
-    assert conversation == said
-
-
 @pytest.mark.parity("sessions.folder-name")
 def test_both_keep_a_folders_sessions_under_the_same_name(cli: Cli, reference: Reference) -> None:
     ours, theirs = both(cli, reference, ["One."], "Hi")

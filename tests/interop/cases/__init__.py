@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tests.interop.case import Case
-from tests.interop.cases import answers, failures, inputs, options, sessions, tools
+from tests.interop.cases import answers, failures, inputs, options, sessions, task, tools
 
 __all__ = ["CASES"]
 
 CASES: dict[str, Case] = {
     case.name: case
-    for module in (answers, tools, failures, inputs, options, sessions)
+    for module in (answers, tools, failures, inputs, options, sessions, task)
     for case in module.CASES
 }

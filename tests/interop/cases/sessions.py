@@ -47,6 +47,15 @@ CASES = [
         model={"reasoning": True},
     ),
     Case(
+        name="other-model",
+        choose_model=False,
+        words=("--model", "loop/m", "-p", "1"),
+        then=[("--model", "loop/n", "-p", "-c", "2"), ("-p", "-c", "3")],
+        answers=[*_TWO, "Three."],
+        provider={"models": [{"id": "m"}, {"id": "n"}]},
+        prefix=False,
+    ),
+    Case(
         name="other-tools",
         words=("-p", "1"),
         then=[("-p", "-c", "--tools", "read", "2")],
