@@ -110,6 +110,8 @@ class _Json:
         """The beginning of an escape whose rest has not come."""
         self._depth = 0
         self._in_string = False
+        self._escaped = False
+        """Whether a backslash was the last that came."""
 
     def feed(self, text: str) -> None:
         if self.whole:
@@ -146,14 +148,14 @@ class _Json:
 
     def _arguments(self, block: int, text: str) -> None:
         """Tell of them what belongs to the object: its last bracket ends it."""
-        place = 0
+        place = 1 if self._escaped else 0
+        self._escaped = False
         while (found := _STRUCTURE.search(text, place)) is not None:
             place = found.end()
             match found.group():
                 case "\\":
+                    self._escaped = place == len(text)
                     place += 1
-                    if place > len(text):
-                        break
                 case '"':
                     self._in_string = not self._in_string
                 case "{" if not self._in_string:

@@ -24,6 +24,7 @@ __all__ = ["GgufHeader", "read_header"]
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
+_HIGHEST = 1000
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _FORMATS = {
     0: "<B",
@@ -84,6 +85,8 @@ def read_header(path: Path) -> GgufHeader:
 
 def _header(path: Path, reader: _Reader) -> GgufHeader:
     version = reader.number(4)
+    if version > _HIGHEST:
+        raise ValueError("not a version: the numbers have another order, or the file is damaged")
     if version not in _VERSIONS:
         raise ConfigurationError(
             path, f"is a GGUF file of version {version}, which cannot be read. Convert it to version 3"
