@@ -10,7 +10,7 @@ from cantle_ai.codec import JsonObject
 __all__ = ["read_tool"]
 
 DESCRIPTION = (
-    "Read a text file, or look at an image (PNG, JPEG, GIF, WebP). "
+    "Read a text file, or look at an image. "
     "Gives at most 2000 lines or 50 KB of text; go on with offset."
 )
 SNIPPET = "Read files and look at images"
