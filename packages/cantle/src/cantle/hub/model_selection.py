@@ -61,7 +61,7 @@ def find_model(models: ModelLookup, pattern: str, *, provider: str | None = None
     does not list is an error too: whoever means it says so in models.json, where its limits and prices belong.
     """
     if (exact := _outright(models, pattern, provider)) is not None:
-        return ModelChoice(exact)
+        return ModelChoice(_whole(models, exact))
     from cantle_ai.model_patterns import ModelPatternError, resolve_model
 
     try:
@@ -81,6 +81,15 @@ def _outright(models: ModelLookup, pattern: str, provider: str | None) -> Model 
     elif "/" in pattern:
         return _file(models, provider, pattern.removeprefix(f"{provider}/"))
     return models.find(provider, pattern)
+
+
+def _whole(models: ModelLookup, model: Model) -> Model:
+    """`model` as a session can name it for good."""
+    if model.api != LOCAL_API:
+        return model
+    from cantle.hub.local_model import whole_path
+
+    return whole_path(models, model)
 
 
 def _file(models: ModelLookup, provider: str, path: str) -> Model | None:

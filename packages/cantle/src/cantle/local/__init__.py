@@ -19,18 +19,18 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(list(arguments))
     from cantle.paths import ConfigPaths, config_directory, user_path
 
-    folder = ConfigPaths(config_directory()).weights
+    paths = ConfigPaths(config_directory())
     if options.what == "setup":
         from cantle.local.setup import set_up
 
-        return set_up(folder, None if options.source is None else user_path(options.source))
+        return set_up(paths.weights, None if options.source is None else user_path(options.source))
     if options.what == "remove":
         from cantle.local.remove import remove
 
-        return remove(folder)
+        return remove(paths.weights)
     from cantle.local.status import show_status
 
-    return show_status(folder)
+    return show_status(paths)
 
 
 def _parser() -> Parser:
