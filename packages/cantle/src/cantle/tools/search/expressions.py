@@ -72,16 +72,22 @@ def _rust_character(code: int) -> str:
 @lru_cache(maxsize=512)
 def character_ranges(node: CharacterSet, *, ascii_only: bool) -> Ranges:
     """The characters of a set; a line end is in none. With `ascii_only`, those of ASCII."""
+    # Letters outside of ASCII fold into it, so a set that names a category is made whole first.
+    quick = ascii_only and not any(
+        isinstance(item, Named) and (item.name not in _ASCII_NAMED or node.fold) for item in node.items
+    )
     found: list[tuple[int, int]] = []
     for item in node.items:
         if not isinstance(item, Named):
             found.append(item)
             continue
-        ranges = _named_in_ascii(item) if ascii_only else named(item.name)
+        ranges = _ASCII_NAMED[item.name] if quick else named(item.name)
+        if node.fold and item.name not in _ASCII_NAMED:
+            ranges = folded(ranges)
         found.extend(negated(ranges) if item.negated else ranges)
     ranges = normalized(found)
     if node.fold:
-        ranges = folded_ascii(ranges) if ascii_only else folded(ranges)
+        ranges = folded_ascii(ranges) if quick else folded(ranges)
     if node.negated:
         ranges = negated(ranges)
     top = _ASCII if ascii_only else MAX
@@ -100,10 +106,6 @@ _ASCII_NAMED: dict[str, Ranges] = {
     "w": _ASCII_WORD,
     "s": ((0x09, 0x0D), (0x20, 0x20)),
 }
-
-
-def _named_in_ascii(item: Named) -> Ranges:
-    return _ASCII_NAMED.get(item.name) or tuple(each for each in named(item.name) if each[0] <= _ASCII)
 
 
 def python_source(node: Node, *, ascii_only: bool) -> str:

@@ -54,7 +54,7 @@ def glob_source(glob: str, *, braces: bool) -> str:
     while position < len(glob):
         character = glob[position]
         if character == "*":
-            source, position = _stars(glob, position)
+            source, position = _stars(glob, position, "{,}" if depth else "")
         elif character == "[":
             source, position = _class(glob, position)
         elif character == "\\":
@@ -79,20 +79,21 @@ def path_glob(glob: str) -> tuple[re.Pattern[str], bool]:
     """
     folders = glob.endswith("/") and not glob.endswith("\\/")
     glob = glob.rstrip("/") if folders else glob
+    anywhere = "" if "/" in glob else "(?:.*/)?"
     while glob.startswith("./"):
         glob = glob[2:].lstrip("/")
     source = glob_source(glob.removeprefix("/"), braces=True)
-    anywhere = "" if "/" in glob else "(?:.*/)?"
     return re.compile(f"{anywhere}{source}{END}{'' if folders else '?'}", re.DOTALL), folders
 
 
-def _stars(glob: str, start: int) -> tuple[str, int]:
+def _stars(glob: str, start: int, edges: str) -> tuple[str, int]:
+    """Stars from `start` on. `edges` are the signs that part alternatives: a path begins and ends there, too."""
     end = start
     while glob.startswith("*", end):
         end += 1
-    opens = start == 0 or glob[start - 1] == "/"
+    opens = start == 0 or glob[start - 1] == "/" or glob[start - 1] in edges
     if end - start > 1 and opens:
-        if end == len(glob):
+        if end == len(glob) or glob[end] in edges:
             return f"[^{END}]+", end
         if glob[end] == "/":
             return "(?:.*/)?", end + 1

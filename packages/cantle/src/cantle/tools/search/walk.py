@@ -77,7 +77,7 @@ def _opened(top: bytes, path: bytes, rules: Rules, unreadable: list[Unreadable],
         with os.scandir(folder) as entries:
             found = [(entry.name, _kind(entry)) for entry in entries]
     except OSError as problem:
-        unreadable.append(Unreadable(path or b".", reason_of(problem)))
+        unreadable.append(Unreadable(path.removesuffix(b"/") or b".", reason_of(problem)))
     rules = rules_below(rules, folder, {name for name, _ in found})
     found.sort()
     ignores = rules.ignores
