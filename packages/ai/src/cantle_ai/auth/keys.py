@@ -12,6 +12,7 @@ error quotes a value, a command or what a command printed: errors end in session
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,7 @@ async def _end(process: Process) -> None:
     import signal
 
     try:
-        if hasattr(os, "killpg"):
+        if sys.platform != "win32":
             os.killpg(process.pid, signal.SIGKILL)
         elif process.returncode is None:
             process.kill()

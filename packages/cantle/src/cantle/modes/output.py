@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from typing import Protocol
 
 __all__ = ["Output", "take_stdout"]
 
@@ -25,6 +26,12 @@ def take_stdout() -> int:
     descriptor = os.dup(1)
     os.dup2(2, 1)
     return descriptor
+
+
+class _Poll(Protocol):
+    def poll(self, timeout: float, /) -> list[tuple[int, int]]:
+        """What the descriptor is ready for within `timeout` milliseconds; empty when that is nothing."""
+        ...
 
 
 class Output:
@@ -121,14 +128,15 @@ class Output:
 
 if sys.platform == "win32":
 
-    def _poller(descriptor: int) -> None:
+    def _poller(descriptor: int) -> _Poll | None:
         """Windows pipes cannot be polled: writing blocks until the reader has room."""
+        return None
 
 else:
     import select
     import stat
 
-    def _poller(descriptor: int) -> select.poll | None:
+    def _poller(descriptor: int) -> _Poll | None:
         """None for regular files, which never make a writer wait and may be written at once."""
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -187,10 +188,11 @@ class JsonlStorage:
 
     def _read_at(self, offset: int, size: int) -> bytes:
         try:
-            if hasattr(os, "pread"):
+            if sys.platform == "win32":
+                os.lseek(self._fd, offset, os.SEEK_SET)
+                return os.read(self._fd, size)
+            else:
                 return os.pread(self._fd, size, offset)
-            os.lseek(self._fd, offset, os.SEEK_SET)
-            return os.read(self._fd, size)
         except OSError as problem:
             raise file_problem(self._path, "could not be read", problem) from None
 

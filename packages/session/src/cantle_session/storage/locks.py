@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,43 +33,8 @@ class LockTimeout(Exception):
 @contextmanager
 def turn(path: Path, *, wait: float | None = None) -> Iterator[None]:
     """Hold the turn to write the session file `path`. Raises :class:`LockTimeout` after `wait` seconds, or :data:`WAIT`."""
-    wait = WAIT if wait is None else wait
-    if os.name == "nt":
-        with _windows_turn(path, wait):
-            yield
-        return
-    import fcntl
-
-    try:
-        fd = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        yield  # a folder that cannot be listed cannot be locked either
-        return
-    try:
-        _acquire(lambda: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB), wait)
+    with _turn(path, WAIT if wait is None else wait):
         yield
-    finally:
-        os.close(fd)
-
-
-def announce_presence(fd: int) -> bool:
-    """Hold a shared lock on an open session file as long as it is open. True if another holder was there before."""
-    if os.name == "nt":
-        return False
-    import fcntl
-
-    alone = False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        alone = True
-    except OSError as problem:
-        if problem.errno not in _BUSY:
-            return False
-    try:
-        _acquire(lambda: fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB), WAIT)
-    except LockTimeout:
-        return True
-    return not alone
 
 
 def _acquire(attempt: Callable[[], None], wait: float) -> None:
@@ -85,19 +51,59 @@ def _acquire(attempt: Callable[[], None], wait: float) -> None:
         time.sleep(_PAUSE)
 
 
-@contextmanager
-def _windows_turn(path: Path, wait: float) -> Iterator[None]:
-    import msvcrt
+if sys.platform == "win32":
 
-    fd = os.open(path, os.O_RDWR)
-    try:
-        os.lseek(fd, _FAR, os.SEEK_SET)
-        _acquire(lambda: msvcrt.locking(fd, msvcrt.LK_NBLCK, 1), wait)  # type: ignore[attr-defined]
+    def announce_presence(fd: int) -> bool:
+        """Always false: others are not known here."""
+        return False
+
+    @contextmanager
+    def _turn(path: Path, wait: float) -> Iterator[None]:
+        import msvcrt
+
+        fd = os.open(path, os.O_RDWR)
         try:
+            os.lseek(fd, _FAR, os.SEEK_SET)
+            _acquire(lambda: msvcrt.locking(fd, msvcrt.LK_NBLCK, 1), wait)
+            try:
+                yield
+            finally:
+                os.lseek(fd, _FAR, os.SEEK_SET)
+                with suppress(OSError):
+                    msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+        finally:
+            os.close(fd)
+
+else:
+
+    def announce_presence(fd: int) -> bool:
+        """Hold a shared lock on an open session file as long as it is open. True if another holder was there before."""
+        import fcntl
+
+        alone = False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except OSError as problem:
+            if problem.errno not in _BUSY:
+                return False
+        try:
+            _acquire(lambda: fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB), WAIT)
+        except LockTimeout:
+            return True
+        return not alone
+
+    @contextmanager
+    def _turn(path: Path, wait: float) -> Iterator[None]:
+        import fcntl
+
+        try:
+            fd = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            yield  # a folder that cannot be listed cannot be locked either
+            return
+        try:
+            _acquire(lambda: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB), wait)
             yield
         finally:
-            os.lseek(fd, _FAR, os.SEEK_SET)
-            with suppress(OSError):
-                msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined]
-    finally:
-        os.close(fd)
+            os.close(fd)
