@@ -131,7 +131,7 @@ class Command:
                 end = self._ended_shell(group, watch)
                 if end.left_running or not watch.closed:
                     with self._lock:
-                        self._left = {process.pid: process for process in end.left_running if process.pid}
+                        self._left = {process.pid: process for process in end.left_running}
                     settle(end)
                     self._linger(group, watch)
                 return end
@@ -179,13 +179,14 @@ class Command:
         """Follow it to the end of the shell, and what has to come after that."""
         stopped = self._wait(group, watch)
         self._drain(watch)
-        left = self._still_there(group, watch)
+        left = self._left_behind(group, watch)
         ended: tuple[RunningProcess, ...] = ()
         if left and stopped is None and (self._stop is not None or self._ends_leftovers):
             stopped = self._stop
             self._end_all(group, watch)
             self._drain(watch)
-            ended, left = left, group.members()
+            group.members()
+            ended, left = left, group.roots()
         if stopped is not None:
             ended = ()
             if group.process.poll() is None:
@@ -206,12 +207,12 @@ class Command:
             self._take(watch, self._patience(now, deadline))
         return None
 
-    def _still_there(self, group: ProcessGroup, watch: Watch) -> tuple[RunningProcess, ...]:
+    def _left_behind(self, group: ProcessGroup, watch: Watch) -> tuple[RunningProcess, ...]:
         # A process closes its output a moment before it is gone.
         limit = time.monotonic() + (_QUIET if watch.closed else 0)
-        while (left := group.members()) and time.monotonic() < limit:
+        while group.members() and time.monotonic() < limit:
             time.sleep(_LOOK / 4)
-        return left
+        return group.roots()
 
     # --- output
 
@@ -275,10 +276,10 @@ class Command:
             if stopped:
                 self._end_all(group, watch)
             members = group.members()
-            self._note_ended(group, members)
+            self._note_ended(group)
             if stopped or (watch.closed and not members):
                 return
-            watch.follow(process.pid for process in members)
+            watch.follow(process.pid for process in group.roots())
             self._drop_output(watch)
 
     def _drop_output(self, watch: Watch) -> None:
@@ -290,12 +291,16 @@ class Command:
             # What writes without end gets no more of our time than this.
             time.sleep(_LOOK / 2)
 
-    def _note_ended(self, group: ProcessGroup, members: Sequence[RunningProcess]) -> None:
-        running = {process.pid for process in members}
+    def _note_ended(self, group: ProcessGroup) -> None:
+        """What has gone is told; what it has left in turn takes its place."""
+        running = {process.pid: process for process in group.roots()}
         with self._lock:
-            for process in [process for process in self._left.values() if process.pid not in running]:
-                del self._left[process.pid]
-                self._ended.append(EndedProcess(process.pid, process.name, group.exit_codes.get(process.pid)))
+            self._ended.extend(
+                EndedProcess(process.pid, process.name, group.exit_codes.get(process.pid))
+                for process in self._left.values()
+                if process.pid not in running
+            )
+            self._left = running
 
 
 def _drop(data: bytes) -> None:

@@ -66,22 +66,22 @@ class ProcessGroup:
             subprocess, "CREATE_NO_WINDOW", 0
         )
         try:
-            self.process = subprocess.Popen(
-                argv,
-                cwd=cwd,
-                env=self.mark.variables(variables),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                bufsize=0,
-                start_new_session=not windows,
-                creationflags=flags if windows else 0,
-            )
+            with self.mark.worn():
+                self.process = subprocess.Popen(
+                    argv,
+                    cwd=cwd,
+                    env=self.mark.variables(variables),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    bufsize=0,
+                    start_new_session=not windows,
+                    creationflags=flags if windows else 0,
+                )
         except BaseException:
             end_adoption()
             raise
-        if not windows:
-            self.mark.put_on(self.process.pid)
+        self.mark.take_off_others()
 
     @property
     def output(self) -> int:
@@ -103,9 +103,10 @@ class ProcessGroup:
         """Its processes that live. Those that have ended and were left to us are waited for on the way."""
         alive = self.process.poll() is None
         if sys.platform == "win32":
+            self._unknown = alive
             return (RunningProcess(self.process.pid),) if alive else ()
         if not alive and not self._may_be_left():
-            self._seen = {}
+            self._seen, self._unknown = {}, False
             return ()
         table = read_processes()
         self._unknown = table is None
@@ -113,6 +114,13 @@ class ProcessGroup:
             return (RunningProcess(0),)
         self._look(table, alive)
         return tuple(RunningProcess(info.pid, info.name) for _, info in sorted(self._seen.items()))
+
+    def roots(self) -> tuple[RunningProcess, ...]:
+        """Those of the last `members` that none of them started: what a reader would name."""
+        if self._unknown:
+            return (RunningProcess(0),)
+        found = sorted(self._seen.values())
+        return tuple(RunningProcess(info.pid, info.name) for info in found if info.parent not in self._seen)
 
     def terminate(self) -> None:
         """Ask every process to end, parents before their children."""

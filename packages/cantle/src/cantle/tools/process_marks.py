@@ -3,16 +3,23 @@
 A mark is inherited from process to process, and two things carry it:
 
 - a variable in the environment, `CANTLE_COMMAND_ID`, which holds the ids of this command and of all it runs in;
-- on Linux a limit that limits nothing: the time a real-time process may work without a pause, more than a
-  hundred thousand years. It also stays where a program clears or overwrites its environment, as servers do to
-  show a title, and can be read of a process that has ended.
+- on Linux the limit of file locks, a number that limits nothing since Linux 2.6 and is still kept, inherited and
+  shown. It also stays where a program clears or overwrites its environment, as servers do to show a title, and
+  can be read of a process that has ended.
+
+A process has its limits from the moment it is made, so this program wears the number while it starts a command.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
+
+from cantle.tools.process_table import children_of_ours
 
 __all__ = ["COMMAND_ID", "Mark"]
 
@@ -20,6 +27,10 @@ COMMAND_ID = "CANTLE_COMMAND_ID"
 """The variable; ids are parted by `/`, the outermost command first."""
 
 _PROC = Path("/proc")
+_FILE_LOCKS = 10
+"""RLIMIT_LOCKS, for which Python has no name."""
+
+_starting = Lock()
 
 
 class Mark:
@@ -36,23 +47,51 @@ class Mark:
         outer = inherited.get(COMMAND_ID)
         return {**inherited, COMMAND_ID: f"{outer}/{self._id}" if outer else self._id}
 
-    def put_on(self, pid: int) -> None:
-        """Mark a process that has just been started, if the system can."""
-        try:
-            import resource
-
-            kind, change = resource.RLIMIT_RTTIME, resource.prlimit
-        except (ImportError, AttributeError):
+    @contextmanager
+    def worn(self) -> Iterator[None]:
+        """While this is entered, processes that are started carry the mark, if the system can do it."""
+        if sys.platform != "linux":
+            yield
             return
-        try:
-            change(pid, kind, (self._limit, change(pid, kind)[1]))
-        except (OSError, ValueError):
-            # The variable has to do.
-            pass
+        import resource
+
+        with _starting:
+            before = resource.getrlimit(_FILE_LOCKS)
+            try:
+                resource.setrlimit(_FILE_LOCKS, (self._limit, before[1]))
+            except (OSError, ValueError):
+                # Someone has set a limit below it; the variable has to do.
+                yield
+                return
+            try:
+                yield
+            finally:
+                resource.setrlimit(_FILE_LOCKS, before)
+
+    def take_off_others(self) -> None:
+        """Take it off what other threads of this program have started in the same moment."""
+        if sys.platform != "linux":
+            return
+        import resource
+
+        for pid in children_of_ours():
+            if (
+                self._is_limit_of(pid)
+                and (variables := _read(pid, "environ"))
+                and self._id.encode() not in variables
+            ):
+                try:
+                    resource.prlimit(pid, _FILE_LOCKS, resource.getrlimit(_FILE_LOCKS))
+                except OSError:
+                    # It has ended, or become another user's, which nobody can end from here.
+                    pass
 
     def is_on(self, pid: int) -> bool:
         """Whether that process carries it, as far as the system tells."""
-        return self._id.encode() in _read(pid, "environ") or b" %d " % self._limit in _read(pid, "limits")
+        return self._id.encode() in _read(pid, "environ") or self._is_limit_of(pid)
+
+    def _is_limit_of(self, pid: int) -> bool:
+        return b" %d " % self._limit in _read(pid, "limits")
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -11,7 +11,15 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ProcessInfo", "adopted_by_us", "proc_exists", "read_process", "read_processes", "send_signal"]
+__all__ = [
+    "ProcessInfo",
+    "adopted_by_us",
+    "children_of_ours",
+    "proc_exists",
+    "read_process",
+    "read_processes",
+    "send_signal",
+]
 
 _PROC = Path("/proc")
 
@@ -88,6 +96,18 @@ def adopted_by_us() -> list[int] | None:
         return [int(pid) for pid in Path(_PROC, own, "task", own, "children").read_bytes().split()]
     except OSError:
         return None
+
+
+def children_of_ours() -> list[int]:
+    """The children of all threads of this program, as far as the system tells."""
+    found: list[int] = []
+    try:
+        for thread in os.scandir(f"{_PROC}/{os.getpid()}/task"):
+            found.extend(map(int, Path(thread.path, "children").read_bytes().split()))
+    except OSError:
+        # A thread has ended, or the system has no such list.
+        pass
+    return found
 
 
 def send_signal(info: ProcessInfo, number: int) -> None:

@@ -123,7 +123,7 @@ class CommandOutput:
         self._ends = 0
         self._descriptor: int | None = None
         self.path: Path | None = None
-        """The file with all of the output; None while it is short."""
+        """The file with all of the output; None while it is short, or when it could not be kept whole."""
         self.failure: str | None = None
         """Why the file is not complete."""
 
@@ -140,7 +140,7 @@ class CommandOutput:
             self._kept += data
             if self._descriptor is not None:
                 self._write(data)
-            elif self.path is None and self.failure is None and self._is_long():
+            elif self.failure is None and self._is_long():
                 self._open()
                 self._write(self._kept)
             if len(self._kept) > 2 * _KEPT:
@@ -235,6 +235,10 @@ class CommandOutput:
         except OSError as problem:
             self.failure = f"{self.path}: {reason_of(problem)}"
             self._close()
+            # A part of it that calls itself the whole would mislead, and takes room where there is none.
+            if self.path is not None:
+                self.path.unlink(missing_ok=True)
+                self.path = None
 
 
 def _beginning(first: bytes) -> bytes:
