@@ -7,7 +7,6 @@ that, and replaces the file whole; a file that is not valid JSON is never replac
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -130,10 +129,12 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock file `path`. It stays behind, empty: removing it would let two writers in."""
+    from cantle.file_lock import try_lock
+
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         deadline = time.monotonic() + JSON_LOCK_SECONDS
-        while not _try_lock(descriptor):
+        while not try_lock(descriptor):
             if time.monotonic() > deadline:
                 raise ConfigurationFileError(
                     f"{path} has been held by another process for {JSON_LOCK_SECONDS:g} seconds.",
@@ -143,26 +144,3 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-if sys.platform == "win32":
-
-    def _try_lock(descriptor: int) -> bool:
-        import msvcrt
-
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-
-    def _try_lock(descriptor: int) -> bool:
-        import fcntl
-
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True

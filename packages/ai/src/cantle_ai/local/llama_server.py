@@ -118,13 +118,13 @@ def _address() -> Iterator[tuple[str, str]]:
     key = secrets.token_hex(32)
     if sys.platform == "win32":
         yield "127.0.0.1", key
-        return
-    folder = tempfile.mkdtemp(prefix="cantle-")
-    try:
-        socket = os.path.join(folder, "llama.sock")  # noqa: PTH118 - a string is what is wanted
-        yield (socket if len(os.fsencode(socket)) <= _LONGEST_SOCKET_PATH else "127.0.0.1"), key
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        folder = tempfile.mkdtemp(prefix="cantle-")
+        try:
+            socket = os.path.join(folder, "llama.sock")  # noqa: PTH118 - a string is what is wanted
+            yield (socket if len(os.fsencode(socket)) <= _LONGEST_SOCKET_PATH else "127.0.0.1"), key
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reason(error: Exception) -> str:

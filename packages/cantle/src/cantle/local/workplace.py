@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cantle.errors import UserError
+from cantle.file_lock import try_lock
 
 __all__ = ["NAME", "workplace"]
 
@@ -54,7 +54,7 @@ def _acquired(place: Path) -> int:
             lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         except FileNotFoundError:
             continue  # its holder was just done
-        if not _try_lock(lock):
+        if not try_lock(lock):
             os.close(lock)
             raise UserError(
                 f"Another `cantle local` is at work in {place.parent}.",
@@ -75,21 +75,3 @@ def _clear(place: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def _try_lock(descriptor: int) -> bool:
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
