@@ -318,6 +318,12 @@ def test_too_many_pixels_are_refused_before_they_are_decoded(size: tuple[int, in
     assert f"{size[0]}x{size[1]} pixels, too many to decode" in refusal(bytes(data))
 
 
+def test_an_icon_that_holds_too_many_pixels_is_refused() -> None:
+    inner = encoded(drawn(10_000, 9_500, "1"), "PNG")
+    entry = b"\0\0\0\0\1\0\x01\0" + len(inner).to_bytes(4, "little") + (22).to_bytes(4, "little")
+    assert "can't be decoded" in refusal(b"\0\0\1\0\1\0" + entry + inner)
+
+
 def test_a_large_jpeg_image_is_decoded_smaller_but_a_progressive_one_can_not_be() -> None:
     from PIL import Image
 

@@ -71,7 +71,7 @@ def draw(
         encoded = _encoded(plain, limits, lossless=kind not in _LOSSY, check=check)
     if encoded is None:
         raise UnusableImageError(
-            f"is a {kind.name} image that stays above {limits.max_bytes:,} bytes of base64 however it is encoded",
+            f"is {kind.described} that stays above {limits.max_bytes:,} bytes of base64 however it is encoded",
             _SHRINK_OFF if not limits.shrink else "Make a smaller copy of it.",
         )
     made, mime_type, size = encoded
@@ -94,7 +94,7 @@ def _fitting(size: tuple[int, int], kind: ImageKind, limits: ImageLimits) -> tup
         return size
     if not limits.shrink:
         raise UnusableImageError(
-            f"is a {kind.name} image of {size[0]}x{size[1]} pixels; at most {MAX_SIDE} a side can be shown",
+            f"is {kind.described} of {size[0]}x{size[1]} pixels; at most {MAX_SIDE} a side can be shown",
             _SHRINK_OFF,
         )
     width, height = size
@@ -111,7 +111,7 @@ def _require_room(kind: ImageKind, picture: Picture) -> None:
     width, height = picture.size
     if width * height > MAX_PIXELS:
         raise UnusableImageError(
-            f"is a {kind.name} image of {width}x{height} pixels, too many to decode here",
+            f"is {kind.described} of {width}x{height} pixels, too many to decode here",
             "Make a smaller copy of it.",
         )
 

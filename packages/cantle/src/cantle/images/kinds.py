@@ -32,6 +32,11 @@ class ImageKind(Struct, frozen=True):
     accepted: bool = False
     decoder: tuple[str, str] | None = None
 
+    @property
+    def described(self) -> str:
+        """Such as `an AVIF image`."""
+        return f"{'an' if self.name[0] in 'AEIOUaeiou' else 'a'} {self.name} image"
+
 
 PNG = ImageKind("PNG", "image/png", True, ("PngImagePlugin", "PngImageFile"))
 JPEG = ImageKind("JPEG", "image/jpeg", True, ("JpegImagePlugin", "JpegImageFile"))

@@ -78,7 +78,7 @@ def opened(kind: ImageKind, data: bytes, check: Check) -> Iterator[Picture]:
                 raise source.stopped from None
             said = (str(error).partition("\n")[0] or type(error).__name__)[:100]
             raise UnusableImageError(
-                f"is a {kind.name} image that can't be decoded ({said})",
+                f"is {kind.described} that can't be decoded ({said})",
                 "Make it anew, or convert it to PNG with a program that can read it.",
             ) from None
 
@@ -144,6 +144,8 @@ def _alone(check: Check) -> Iterator[None]:
         # Filters belong to the whole process; nobody else changes them from here while the lock is held.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # An icon holds images whose sizes only Pillow sees, when it decodes them.
+            warnings.simplefilter("error", import_module("PIL.Image").DecompressionBombWarning)
             yield
     finally:
         _lock.release()

@@ -30,16 +30,16 @@ def require_readable(kind: ImageKind, size: int) -> None:
     """Raise :class:`UnusableImageError` for what can't be shown whatever its bytes are, `size` of them."""
     if kind.decoder is None:
         raise UnusableImageError(
-            f"is {_a(kind)} image, which can't be shown", "Convert it to PNG or JPEG first."
+            f"is {kind.described}, which can't be shown", "Convert it to PNG or JPEG first."
         )
     if size > MAX_SOURCE:
         raise UnusableImageError(
-            f"is {_a(kind)} image of {size:,} bytes; at most {MAX_SOURCE:,} are read",
+            f"is {kind.described} of {size:,} bytes; at most {MAX_SOURCE:,} are read",
             "Make a smaller copy of it.",
         )
     if not kind.accepted and not has_pillow():
         raise UnusableImageError(
-            f"is {_a(kind)} image, which has to be converted to be shown, and that needs Pillow", _INSTALL
+            f"is {kind.described}, which has to be converted to be shown, and that needs Pillow", _INSTALL
         )
 
 
@@ -54,17 +54,17 @@ def examine(kind: ImageKind, data: bytes, limits: ImageLimits) -> ImageFacts | N
     facts = facts_of(kind, data)
     if facts is None:
         raise UnusableImageError(
-            f"begins like {_a(kind)} image, but is damaged or incomplete", "Make it anew."
+            f"begins like {kind.described}, but is damaged or incomplete", "Make it anew."
         )
     size = facts.upright_size
     if facts.width * facts.height > MAX_PIXELS and (kind is not JPEG or facts.progressive):
         raise UnusableImageError(
-            f"is {_a(kind)} image of {size[0]}x{size[1]} pixels, too many to decode here",
+            f"is {kind.described} of {size[0]}x{size[1]} pixels, too many to decode here",
             "Make a smaller copy of it.",
         )
     if not has_pillow() and (max(size) > MAX_SIDE or not limits.hold_bytes(len(data))):
         raise UnusableImageError(
-            f"is {_a(kind)} image of {size[0]}x{size[1]} pixels and {len(data):,} bytes, which is more than a "
+            f"is {kind.described} of {size[0]}x{size[1]} pixels and {len(data):,} bytes, which is more than a "
             "model can be shown; making it smaller needs Pillow",
             _INSTALL,
         )
@@ -142,7 +142,3 @@ def _scale(size: tuple[int, int], original: tuple[int, int]) -> str:
         f"shown at {size[0]}x{size[1]} of {original[0]}x{original[1]} pixels: "
         f"multiply {factor} to get those of the original"
     )
-
-
-def _a(kind: ImageKind) -> str:
-    return f"an {kind.name}" if kind.name[0] in "AEIOUaeiou" else f"a {kind.name}"
