@@ -58,14 +58,17 @@ class Models:
         credentials: Credentials | None = None,
         environ: Mapping[str, str] | None = None,
         weights_folders: Sequence[Path] = (),
+        explain_no_key: Callable[[Provider], str] | None = None,
     ) -> None:
         """`providers` come with the catalog's models. The default transport is made at the first request.
 
         `environ` is what keys are looked up in, and what key commands run with; the process's by default.
         In `weights_folders` the weights of local models are looked for, ahead of installed packages.
+        `explain_no_key` words the failure of a request for which a provider has no key, and what to do about it.
         """
         self._environ = os.environ if environ is None else environ
         self._credentials = credentials
+        self._explain_no_key = explain_no_key or _no_key
         self._transport = transport
         self._owns_transport = transport is None
         self._shelves: dict[str, _Shelf] = {}
@@ -191,7 +194,7 @@ class Models:
         given = options.api_key if options is not None else None
         key = (given or await self._key(provider) or "").strip() or None
         if key is None and not provider.key_optional and not _carries_auth(provider, model):
-            raise ConfigurationError(None, _no_key(provider))
+            raise ConfigurationError(None, self._explain_no_key(provider))
         return key
 
     async def aclose(self) -> None:

@@ -15,7 +15,13 @@ from typing import TypeVar
 from cantle.credentials import CredentialFile
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
-from cantle.hub.model_selection import choose_level, choose_model, require_key, require_parts
+from cantle.hub.model_selection import (
+    choose_level,
+    choose_model,
+    explain_no_key,
+    require_key,
+    require_parts,
+)
 from cantle.hub.opening import opening
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, pause
@@ -209,7 +215,9 @@ def configured_models(paths: ConfigPaths, warnings: list[str]) -> Models:
     credentials = CredentialFile(paths.auth)
     if (warning := credentials.warning()) is not None:
         warnings.append(warning)
-    models = Models(credentials=credentials, weights_folders=[paths.weights])
+    models = Models(
+        credentials=credentials, weights_folders=[paths.weights], explain_no_key=explain_no_key(paths)
+    )
     if not present(paths.models):
         return models
     from cantle_ai.models_file import load_models_file

@@ -225,6 +225,23 @@ async def test_a_saved_key_makes_a_provider_usable(tmp_path: Path) -> None:
             assert "sk-1" not in session.warnings[0]
 
 
+async def test_a_key_that_is_gone_in_the_middle_of_a_session_is_said_as_at_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    options: dict[str, Any] = {"cwd": tmp_path, "config_dir": tmp_path, "model": "openai/gpt-5"}
+    write(tmp_path / "auth.json", '{"openai": {"type": "api_key", "key": "sk-1"}}').chmod(0o600)
+    async with await create_agent_session(**options) as session:
+        (tmp_path / "auth.json").unlink()
+        await session.prompt("hello")
+        assert session.last_answer is not None
+        assert session.last_answer.stop_reason == "error"
+    with pytest.raises(ModelSelectionError) as refused:
+        await create_agent_session(**options)
+    assert f"{session.last_answer.error_message}." == str(refused.value)
+    assert "OPENAI_API_KEY" in str(refused.value) and "--api-key" in str(refused.value)
+
+
 async def test_models_json_and_the_level_behind_a_name(tmp_path: Path) -> None:
     provider = {
         "baseUrl": "http://127.0.0.1:9/v1",

@@ -7,7 +7,7 @@ else the settings'; always clamped to what the model can do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ __all__ = [
     "checked_level",
     "choose_level",
     "choose_model",
+    "explain_no_key",
     "find_model",
     "no_key",
     "require_key",
@@ -176,14 +177,22 @@ def require_key(models: ModelLookup, model: Model, paths: ConfigPaths) -> None:
             "Set that environment variable, or give --api-key.",
         )
     row = next((row for row in models.providers if row.id == model.provider), None)
-    variable = row.key_variables[0] if row is not None and row.key_variables else None
-    ways = [f"set {variable}"] if variable else []
+    raise _keyless(model.provider, () if row is None else row.key_variables, paths)
+
+
+def explain_no_key(paths: ConfigPaths) -> Callable[[Provider], str]:
+    """What a model runtime says of a provider whose key is gone when a request needs it."""
+    return lambda provider: str(_keyless(provider.id, provider.key_variables, paths)).rstrip(".")
+
+
+def _keyless(provider: str, variables: Sequence[str], paths: ConfigPaths) -> ModelSelectionError:
+    ways = [f"set {variables[0]}"] if variables else []
     ways += [
         "give --api-key",
-        f'add "{model.provider}" to {paths.auth}',
+        f'add "{provider}" to {paths.auth}',
         f"give it an apiKey in {paths.models}",
     ]
-    raise ModelSelectionError(f"There is no key for the provider {model.provider}.", _sentence(ways))
+    return ModelSelectionError(f"There is no key for the provider {provider}.", _sentence(ways))
 
 
 def require_parts(model: Model) -> None:
