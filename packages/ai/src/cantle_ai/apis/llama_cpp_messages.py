@@ -20,8 +20,10 @@ from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, Use
 __all__ = ["chat_messages"]
 
 _NO_OUTPUT = "(no output)"
-_TOOLS = 'You can use these tools:\n{tools}\nWithout a tool: {{"answer": "..."}}\n\nReply with one of these JSON objects.'
+_TOOLS = 'You can use these tools:\n{tools}\nWithout a tool: {{"answer": "<answer>"}}\n\nReply with one of these JSON objects.'
 _LONGEST_DESCRIPTION = 120
+_MOST_SHOWN = 8
+"""Arguments of a tool that are shown; the grammar has them all."""
 
 
 def chat_messages(context: Context, no_images: str) -> list[JsonObject]:
@@ -48,10 +50,13 @@ def chat_messages(context: Context, no_images: str) -> list[JsonObject]:
 
 
 def _tool(tool: ToolDefinition) -> str:
-    """`read: Read a file. {"tool": "read", "arguments": {"path": "..."}}`, with the arguments that it needs."""
+    """`read: Read a file. {"tool": "read", "arguments": {"path": "<path>"}}`, with the arguments that it needs.
+
+    A small model copies a `"..."`, and fills in a name in brackets.
+    """
     properties, needed = tool.parameters.get("properties"), tool.parameters.get("required")
     names = needed if isinstance(needed, list) else properties if isinstance(properties, dict) else ()
-    arguments = ", ".join(f'{json.dumps(name)}: "..."' for name in names)
+    arguments = ", ".join(f"{json.dumps(name)}: {json.dumps(f'<{name}>')}" for name in names)
     return f"{tool.name}: {_short(tool.description)} {call_head(tool.name)}{{{arguments}}}}}"
 
 
