@@ -32,6 +32,8 @@ class Case:
     """Fields of the provider in models.json."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables, without the program's own prefix (`OFFLINE` is `CANTLE_OFFLINE`)."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the same name for both."""
     choose_model: bool = True
     """Whether `--provider` and `--model` stand before the words."""
     marks: Sequence[str] = ()

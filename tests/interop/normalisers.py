@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -95,7 +96,7 @@ def _times(found: View, case: Case, run: Run) -> None:
 
 def _volatile(found: View, case: Case, run: Run) -> None:
     for pattern in case.volatile:
-        _texts(found, lambda text, pattern=pattern: re.sub(pattern, "<volatile>", text))
+        _texts(found, partial(re.sub, pattern, "<volatile>"))
 
 
 def _sums(found: View, case: Case, run: Run) -> None:

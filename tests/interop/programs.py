@@ -56,13 +56,19 @@ class Program:
         """The session files in the program's own store, oldest first."""
         return sorted((self.config / "sessions").glob("*/*.jsonl"))
 
+    def variables(self, case: Case) -> dict[str, str]:
+        """What the case adds to the environment."""
+        return {
+            **case.environment,
+            **{f"{self.prefix}_{name}": value for name, value in case.variables.items()},
+        }
+
     def run(self, words: Sequence[str], cwd: Path, variables: Mapping[str, str], stdin: str = "") -> Step:
         """Run one command to its end."""
-        own = {f"{self.prefix}_{name}": value for name, value in variables.items()}
         done = subprocess.run(
             [*self.words, *words],
             cwd=cwd,
-            env={**self.environment, **own},
+            env={**self.environment, **variables},
             input=stdin.encode(),
             capture_output=True,
             timeout=50,
@@ -94,11 +100,12 @@ def run_case(case: Case, program: Program, project: Path) -> Run:
     answers = [_with_usage(answer) for answer in case.answers]
     strictness = Strictness(extra_fields=tuple(case.extra_fields))
     steps: list[Step] = []
+    variables = program.variables(case)
     with StrictServer(answers, strictness=strictness, prefix=case.prefix) as server:
         program.configure(server.base_url, case)
         for number, line in enumerate(case.command_lines()):
             words = [*(MODEL if case.choose_model else ()), *_filled(line, program.sessions())]
-            steps.append(program.run(words, project, case.variables, case.stdin if number == 0 else ""))
+            steps.append(program.run(words, project, variables, case.stdin if number == 0 else ""))
     return Run(
         program=program.name,
         places=_places(program, project, server.base_url),

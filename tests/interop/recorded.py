@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,6 +41,8 @@ class Recorder:
 
 
 def _play(case: Case, program: Program) -> Run:
-    project = Path(program.environment["HOME"]) / "project"
+    home = Path(program.environment["HOME"])
+    shutil.rmtree(home, ignore_errors=True)  # what is left of an attempt that failed
+    project = home / "project"
     project.mkdir(parents=True)
     return run_case(case, program, project)

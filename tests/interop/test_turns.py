@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -82,7 +83,7 @@ def turns(tmp_path: Path) -> Turns:
 
 DOT = png(4, 4)
 
-ADDED = [
+ADDED: list[dict[str, Any]] = [
     {"type": "label", "id": "a0000001", "targetId": "a0000002", "label": "a mark"},
     {"type": "custom", "id": "a0000002", "customType": "my-ext", "data": {"ä": [1, 2.50, None]}},
     {
@@ -119,8 +120,8 @@ def conversation(messages: list[dict[str, Any]]) -> list[str]:
             continue
         if thought := message.get("reasoning_content"):
             said.append(f"{role} thinks: {thought}")
-        content = message["content"] or []
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        content: Any = message["content"] or []
+        parts: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for part in parts:
             said.append(f"{role}: {part['text'] if part['type'] == 'text' else part['image_url']['url']}")
         for one in message.get("tool_calls", []):
@@ -201,7 +202,7 @@ def check_tree(turns: Turns) -> None:
     assert turns.file is not None
     lines = turns.file.read_text("utf-8").split("\n")
     entries = [json.loads(line) for line in lines if line]
-    for before, entry in zip(entries[1:], entries[2:], strict=False):
+    for before, entry in itertools.pairwise(entries[1:]):
         assert entry["parentId"] == before["id"], entry
 
 

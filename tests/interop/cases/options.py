@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.interop.case import Case, call, calls, text
+from tests.interop.cases.inputs import PNG
 
 _JSON = ("--mode", "json")
 
@@ -13,6 +14,7 @@ def _compat(name: str, compat: dict[str, Any], **more: Any) -> Case:
     return Case(name=f"compat-{name}", provider={"compat": compat}, **more)
 
 
+_REASONS: dict[str, Any] = {"reasoning": True, "compat": {"supportsReasoningEffort": True}}
 _HISTORY: dict[str, Any] = {
     "answers": [calls(text("I look."), call("bash", {"command": "echo hi"})), "One.", "Two."],
     "words": (*_JSON, "1", "2"),
@@ -56,6 +58,33 @@ CASES = [
     ),
     Case(name="key-of-the-run", words=("--api-key", "sk-run", *_JSON, "Hi")),
     Case(name="settings-broken", settings={"defaultTools": 7}),
+    Case(
+        name="settings-of-others",
+        settings={"$schema": "https://example.com/s.json", "theme": "dark", "later": {"a": 1}},
+    ),
+    Case(name="level-in-settings", settings={"defaultThinkingLevel": "low"}, model=_REASONS),
+    Case(name="level-of-the-model", settings={"modelThinkingLevels": {"loop/m": "high"}}, model=_REASONS),
+    Case(name="level-by-default", model=_REASONS),
+    Case(
+        name="images-blocked",
+        settings={"images": {"blockImages": True}},
+        files={"dot.png": PNG},
+        words=(*_JSON, "@dot.png", "See?"),
+        model={"input": ["text", "image"]},
+    ),
+    Case(name="key-without-model", words=("--api-key", "sk-run", "-p", "Hi"), choose_model=False, answers=[]),
+    Case(name="provider-alone", words=("--provider", "loop", "-p", "Hi"), choose_model=False),
+    Case(
+        name="part-of-a-model",
+        words=("--model", "test-model", *_JSON, "Hi"),
+        choose_model=False,
+        model={"name": "The test-model"},
+    ),
+    Case(
+        name="key-from-the-environment", provider={"apiKey": "$LOOP_KEY"}, environment={"LOOP_KEY": "sk-env"}
+    ),
+    Case(name="key-from-a-command", provider={"apiKey": "!echo sk-command"}),
+    Case(name="auth-header", provider={"authHeader": True}),
     Case(name="headers", provider={"headers": {"X-Team": "blue"}}, model={"headers": {"X-Model": "m"}}),
     Case(name="sampling", model={"samplingParams": {"temperature": 0.5, "top_p": 0.9}}),
     Case(

@@ -17,6 +17,7 @@ def _edit(*pairs: tuple[str, str]) -> dict[str, Any]:
     return {"path": "a.txt", "edits": [{"oldText": old, "newText": new} for old, new in pairs]}
 
 
+_JSON = ("--mode", "json", "Hi")
 _FILE = {"a.txt": _LINES}
 
 CASES = [
