@@ -124,7 +124,7 @@ def make_links(root: Path, draw: random.Random, count: int) -> None:
 
 TEXTS = (
     "def hit(one, two):", "return hit", "The Hit list", "no such thing", "x = 'é' * 3", "größe und maß", "日本語 hit", "K\u212a ſ ı İ",
-    "a" * 700 + " hit", "", "  ", "tab\thit", "hit-x --y", "foo.bar(baz)", "word_word", "e\u0301 combining", "½ ² x", "hits 123 hits",
+    "a" * 700 + " hit", "", "  ", "tab\thit", "hit-x --y", "foo.bar(baz)", "word_word", "e\u0301 combining", "½ ² x", "hits 123 hits", "key word: value",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,9 @@ Found = list[tuple[bytes, list[tuple[int, bytes, bool]]]]
 
 
 def found_in(
-    folder: Path, node: Node | str, program: str | None, *, context: int = 0, most: int = 1_000_000
+    folder: Path, node: Node | str, program: str | None, *, context: int = 0, most: int = 2_000
 ) -> Found:
-    """Every file with a match below the folder, with its lines."""
+    """Every file with a match below the folder, with its first lines."""
     unreadable: list[Unreadable] = []
     content = Content(
         root=str(folder),
@@ -72,7 +73,7 @@ def found_in(
         program=program,
     )
     return [
-        (file.path, [(line.number, line.data, line.is_match) for line in file.lines])
+        (file.path, [(line.number, line.data, line.is_match) for line in islice(file.lines, most)])
         for file in content.search(walked(folder))
     ]
 

@@ -5,6 +5,7 @@ The states are sets of places in the expression, made when the text leads to the
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from typing import TypeAlias
 
@@ -16,6 +17,9 @@ __all__ = ["Automaton"]
 
 _KEPT = 3_000
 """States, before they are all forgotten."""
+_BLOCK = 64
+_FEW = 200
+"""Classes of characters, for whose sake all that a state does is looked up at once."""
 _EDGE, _PLAIN, _WORD, _WRONG = range(4)
 """What stands beside a place: the end of the line, a character of no word, one of a word, a wrong byte."""
 
@@ -45,16 +49,19 @@ class Automaton:
         self._free: list[list[tuple[str, int]]] = []
         """Place -> the places that are reached without a character, and what must hold there."""
         self._ends: list[int] = []
+        self._minds_words = False
         self._final = self._place()
         self._start = self._build(node, self._final)
         bounds = {0xD800, 0xE000}
-        for ranges in (*self._sets, named("w")):
+        for ranges in (*self._sets, named("w") if self._minds_words else ()):
             bounds.update(each for low, high in ranges for each in (low, high + 1))
         self._bounds = sorted(bounds)
         self._classes = _Classes(self._bounds)
         self._states: dict[tuple[frozenset[int], int], _State] = {}
         self._keys: dict[int, tuple[frozenset[int], int]] = {}
         self._steps: dict[int, tuple[int, set[int]]] = {}
+        self._leaving: dict[int, re.Pattern[str] | None] = {}
+        """The characters that lead out of a state, by its identity."""
 
     def begin(self) -> _State:
         """The state at the beginning of a line."""
@@ -63,16 +70,38 @@ class Automaton:
     def feed(self, state: _State, text: str) -> _State | None:
         """The state behind a piece of a line; None once the line matches."""
         classes = self._classes
-        for character in text:
-            kind = classes[character]
-            if kind in state:
-                following = state[kind]
-            else:
-                following = self._follow(state, kind)
-            if following is None:
-                return None
-            state = following
+        position = 0
+        while position < len(text):
+            begun = state
+            for character in text[position : position + _BLOCK]:
+                kind = classes[character]
+                if kind in state:
+                    following = state[kind]
+                else:
+                    following = self._follow(state, kind)
+                if following is None:
+                    return None
+                state = following
+            position += _BLOCK
+            if state is begun and (leaving := self._leaves(state)) is not None:
+                # Most of a long line leads nowhere, and is not looked at one by one.
+                found = leaving.search(text, position)
+                position = found.start() if found is not None else len(text)
         return state
+
+    def _leaves(self, state: _State) -> re.Pattern[str] | None:
+        key = id(state)
+        if key not in self._leaving:
+            self._leaving[key] = None
+            if len(self._bounds) <= _FEW:
+                kinds = [
+                    kind for kind in range(len(self._bounds) + 1) if self._follow(state, kind) is not state
+                ]
+                limits = [0, *self._bounds, 0x110000]
+                ranges = [(limits[kind], limits[kind + 1] - 1) for kind in kinds]
+                source = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges if low <= high)
+                self._leaving[key] = re.compile(f"[{source}]" if source else "(?!)")
+        return self._leaving[key]
 
     def ends(self, state: _State) -> bool:
         """Whether a line that ends in that state matches."""
@@ -100,6 +129,7 @@ class Automaton:
             self._free[place].append(("", -len(self._sets)))
             self._ends.append(behind)
         elif isinstance(node, Anchor):
+            self._minds_words = self._minds_words or node.kind not in ("start", "end")
             self._free[place].append((node.kind, behind))
         elif isinstance(node, Alternatives):
             self._free[place] += [("", self._build(part, behind)) for part in node.parts]
@@ -129,6 +159,7 @@ class Automaton:
             if len(self._states) >= _KEPT:
                 self._states.clear()
                 self._keys.clear()
+                self._leaving.clear()
             found = self._states[key] = {}
             self._keys[id(found)] = key
         return found
@@ -153,7 +184,9 @@ class Automaton:
         if found is None:
             code = self._bounds[kind - 1] if kind else 0
             sets = {index for index, ranges in enumerate(self._sets) if _holds(ranges, code)}
-            after = _WRONG if 0xD800 <= code < 0xE000 else _WORD if _holds(named("w"), code) else _PLAIN
+            after = _PLAIN
+            if self._minds_words:
+                after = _WRONG if 0xD800 <= code < 0xE000 else _WORD if _holds(named("w"), code) else _PLAIN
             found = self._steps[kind] = (after, sets)
         return found
 
