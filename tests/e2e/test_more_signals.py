@@ -76,12 +76,14 @@ def test_m05_a_closed_terminal_ends_the_run_and_its_commands(cli: Cli) -> None:
         (signal.SIGHUP, signal.SIGTERM),
     ],
 )
+@pytest.mark.fault("H-08")
 def test_h08_a_second_signal_leaves_no_command_behind(cli: Cli, numbers: Sequence[signal.Signals]) -> None:
     code, _ = signalled(cli, STUBBORN, numbers)
     assert code == 128 + numbers[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.fault("H-08")
 def test_h08_a_signal_while_the_session_closes_leaves_no_command_behind(
     cli: Cli, number: signal.Signals
 ) -> None:

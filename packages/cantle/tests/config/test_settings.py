@@ -47,6 +47,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         "sessionDir": "kept",
         "shellPath": "~/bin/zsh",
         "shellCommandPrefix": "set -u",
+        "shellLeftovers": "kill",
         "httpIdleTimeoutMs": 1500,
         "retry": {"enabled": False, "maxRetries": 1, "baseDelayMs": 5, "maxAgentDelayMs": 9},
         "compaction": {"enabled": False, "reserveTokens": 1, "keepRecentTokens": 2},
@@ -63,6 +64,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert settings.session_dir == "kept"
     assert settings.shell_path == str(Path.home() / "bin/zsh")
     assert settings.shell_command_prefix == "set -u"
+    assert settings.shell_leftovers == "kill"
     assert settings.http_timeout == 1.5
     assert (settings.retry_enabled, settings.max_retries) == (False, 1)
     assert (settings.retry_base_delay_ms, settings.retry_max_delay_ms) == (5, 9)

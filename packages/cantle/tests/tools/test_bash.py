@@ -41,6 +41,7 @@ async def test_a_failing_command_is_an_error_with_its_output(tools: Tools) -> No
     assert "127" in text_of(await tools.bash("no-such-program-anywhere"))
 
 
+@pytest.mark.parity("tools.bash-signal")
 async def test_a_command_ended_by_a_signal_names_it(tools: Tools) -> None:
     result = await tools.bash("echo before; kill -SEGV $$")
     assert result.is_error
@@ -106,11 +107,13 @@ async def test_bash_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("path", ["/no/such/shell", "/", "~/no-shell"])
+@pytest.mark.fault("H-07")
 async def test_h07_a_missing_shell_is_an_error_that_names_the_setting(tmp_path: Path, path: str) -> None:
     failure = await Tools(tmp_path, shell_path=path).failure("bash", command="true")
     assert "shellPath" in failure
 
 
+@pytest.mark.fault("H-07")
 async def test_h07_a_shell_that_is_no_program_is_an_error(tmp_path: Path) -> None:
     shell = tmp_path / "shell"
     shell.write_bytes(b"\x7fELF nonsense")
@@ -120,6 +123,7 @@ async def test_h07_a_shell_that_is_no_program_is_an_error(tmp_path: Path) -> Non
 
 
 @pytest.mark.parity("tools.bash-cwd")
+@pytest.mark.fault("H-07")
 async def test_h07_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     failure = await Tools(folder).failure("bash", command="true")
@@ -127,6 +131,7 @@ async def test_h07_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     assert "does not exist" in failure
 
 
+@pytest.mark.fault("H-07")
 async def test_h07_a_command_that_is_too_long_for_the_system_is_an_error(tools: Tools) -> None:
     failure = await tools.failure("bash", command="echo " + "x" * 3_000_000)
     assert "could not be started" in failure
@@ -137,6 +142,7 @@ async def test_h07_a_command_that_is_too_long_for_the_system_is_an_error(tools: 
     "timeout", [0, -1, -0.5, float("nan"), float("inf"), 1e12, 2_147_484, "soon", True, []]
 )
 @pytest.mark.parity("tools.bash-timeout")
+@pytest.mark.fault("H-06")
 async def test_h06_a_timeout_that_means_nothing_is_refused(tools: Tools, timeout: Json) -> None:
     failure = await tools.failure("bash", command="touch started", timeout=timeout)
     assert "timeout must be a number of seconds" in failure
@@ -208,9 +214,10 @@ async def test_commands_run_side_by_side(tools: Tools) -> None:
     assert [text_of(result) for result in results] == [f"{number}\n" for number in range(count)]
 
 
+@pytest.mark.fault("H-05")
 async def test_h05_nothing_is_left_of_a_command(tools: Tools) -> None:
     await tools.bash("echo warm")
-    before = descriptors()
+    before, before_children = descriptors(), children()
     for _ in range(20):
         await tools.bash("echo x; seq 3000")
         await tools.bash("sleep 60", timeout=0.05)
@@ -218,8 +225,20 @@ async def test_h05_nothing_is_left_of_a_command(tools: Tools) -> None:
     await tools.environment.close()
     assert descriptors() == before
     assert [thread for thread in threading.enumerate() if thread.name == "cantle-command"] == []
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() == before_children
+
+
+def children() -> list[str]:
+    """What the system tells of this program's children, dead ones included, where it has `/proc`."""
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            line = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
+        if int(line.rpartition(")")[2].split()[1]) == os.getpid():
+            lines.append(" ".join(line.split()[:6]))
+    return lines
 
 
 def descriptors() -> set[str]:
@@ -275,6 +294,7 @@ async def test_signals_ignored_by_us_are_not_ignored_by_commands(tools: Tools) -
 
 
 @pytest.mark.parametrize(("command", "says"), [("echo a\0b", "NUL character"), ("echo \ud800", "surrogate")])
+@pytest.mark.fault("H-07")
 async def test_h07_a_command_that_no_shell_can_get_is_refused_in_words(
     tools: Tools, command: str, says: str
 ) -> None:

@@ -44,6 +44,7 @@ async def started(tools: Tools, command: str, context: FakeContext) -> "asyncio.
 
 
 @pytest.mark.parametrize("redirect", ["", ">/dev/null 2>&1"])
+@pytest.mark.fault("H-01")
 async def test_h01_a_background_child_does_not_hold_the_call(tools: Tools, redirect: str) -> None:
     begin = time.monotonic()
     result = await tools.bash(f"sleep 60 {redirect} & echo $! > pid; echo started")
@@ -56,6 +57,7 @@ async def test_h01_a_background_child_does_not_hold_the_call(tools: Tools, redir
     assert alive(pid)
 
 
+@pytest.mark.fault("H-01")
 async def test_h01_a_child_that_keeps_printing_does_not_hold_the_call(tools: Tools) -> None:
     begin = time.monotonic()
     result = await tools.bash("while :; do echo tick; sleep 0.02; done & echo started")
@@ -63,6 +65,7 @@ async def test_h01_a_child_that_keeps_printing_does_not_hold_the_call(tools: Too
     assert "in the background" in text_of(result)
 
 
+@pytest.mark.fault("H-01")
 async def test_h01_output_that_is_on_its_way_is_kept(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine it may be on its way for long.
     monkeypatch.setattr(process_command, "_QUIET", 20.0)
@@ -72,6 +75,7 @@ async def test_h01_output_that_is_on_its_way_is_kept(tools: Tools, monkeypatch: 
     assert result.details == {"exitCode": 0}
 
 
+@pytest.mark.fault("H-01")
 async def test_h01_a_child_left_behind_may_go_on_printing(tools: Tools) -> None:
     # Its pipe stays open: printing must not end it.
     ticks, survived = tools.folder / "ticks", tools.folder / "survived"
@@ -84,6 +88,7 @@ async def test_h01_a_child_left_behind_may_go_on_printing(tools: Tools) -> None:
     assert await within(10, survived.exists)
 
 
+@pytest.mark.fault("H-01")
 async def test_h01_a_command_that_closes_its_output_is_waited_for(tools: Tools) -> None:
     result = await tools.bash("echo said; exec >&- 2>&-; sleep 0.2; touch done; exit 4")
     assert (tools.folder / "done").exists()
@@ -91,6 +96,7 @@ async def test_h01_a_command_that_closes_its_output_is_waited_for(tools: Tools) 
 
 
 @pytest.mark.parity("tools.bash-abort")
+@pytest.mark.fault("H-02")
 async def test_h02_an_abort_ends_the_whole_tree(tools: Tools) -> None:
     context = FakeContext()
     command = "sh -c 'sleep 60 & echo $! > grandchild; wait' & echo $! > child; sleep 0.1; echo ready; wait; echo never"
@@ -108,6 +114,7 @@ async def test_h02_an_abort_ends_the_whole_tree(tools: Tools) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nothing tells who started whom")
 @pytest.mark.parametrize("how", ["abort", "timeout"])
+@pytest.mark.fault("H-02")
 async def test_h02_children_with_sessions_of_their_own_end_too(tools: Tools, how: str) -> None:
     inner = "sleep 60 & echo $! > grandchild; echo $$ > child; touch inside; wait"
     command = f"setsid sh -c '{inner}' & while [ ! -e inside ]; do sleep 0.01; done; echo ready; wait"
@@ -126,6 +133,7 @@ async def test_h02_children_with_sessions_of_their_own_end_too(tools: Tools, how
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="nothing tells who started whom")
 @pytest.mark.parametrize("redirect", ["", ">/dev/null 2>&1"])
+@pytest.mark.fault("H-08")
 async def test_h08_what_leaves_its_group_after_the_call_ends_with_the_session(
     tools: Tools, redirect: str
 ) -> None:
@@ -144,6 +152,7 @@ async def test_h08_what_leaves_its_group_after_the_call_ends_with_the_session(
     assert await gone(number(tools, "pid"))
 
 
+@pytest.mark.fault("H-02")
 async def test_h02_an_abort_does_not_run_the_next_command(tools: Tools) -> None:
     context = FakeContext()
     call = await started(tools, "echo ready; sleep 60; touch next", context)
@@ -152,6 +161,7 @@ async def test_h02_an_abort_does_not_run_the_next_command(tools: Tools) -> None:
     assert not (tools.folder / "next").exists()
 
 
+@pytest.mark.fault("H-02")
 async def test_h02_what_ignores_term_is_killed(tools: Tools) -> None:
     context = FakeContext()
     command = "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! > child; echo ready; while :; do sleep 1; done"
@@ -164,6 +174,7 @@ async def test_h02_what_ignores_term_is_killed(tools: Tools) -> None:
     assert not alive(number(tools, "child"))
 
 
+@pytest.mark.fault("H-02")
 async def test_h02_a_command_may_clean_up_on_term(tools: Tools) -> None:
     context = FakeContext()
     call = await started(tools, "trap 'echo cleaned; exit 1' TERM; echo ready; sleep 60 & wait", context)
@@ -174,6 +185,7 @@ async def test_h02_a_command_may_clean_up_on_term(tools: Tools) -> None:
     assert text_of(result).startswith("ready\ncleaned\n")
 
 
+@pytest.mark.fault("H-02")
 async def test_h02_a_timeout_ends_the_whole_tree(tools: Tools) -> None:
     result = await tools.bash("sleep 60 & echo $! > child; wait", timeout=0.3)
     assert detail(result, "timedOut") is True
@@ -217,6 +229,7 @@ async def test_a_call_cancelled_at_once_leaves_nothing(tools: Tools) -> None:
     assert [pid for pid in started if alive(pid)] == []
 
 
+@pytest.mark.fault("H-08")
 async def test_h08_the_end_of_the_session_ends_what_still_runs(tools: Tools) -> None:
     context = FakeContext()
     call = await started(tools, "echo $$ > running; echo ready; sleep 60", context)
@@ -232,6 +245,7 @@ async def test_h08_the_end_of_the_session_ends_what_still_runs(tools: Tools) -> 
     await tools.environment.close()
 
 
+@pytest.mark.fault("H-08")
 def test_h08_the_end_of_the_program_ends_what_still_runs(tmp_path: Path) -> None:
     script = (
         "import asyncio, sys\n"

@@ -117,6 +117,7 @@ async def test_of_gigabytes_the_first_lines_are_shown_as_well(tools: Tools) -> N
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+@pytest.mark.fault("H-04")
 def test_h04_a_character_cut_by_a_chunk_stays_whole(size: int) -> None:
     text = "aé€😀\n" * 50
     output = CommandOutput(None)
@@ -127,11 +128,13 @@ def test_h04_a_character_cut_by_a_chunk_stays_whole(size: int) -> None:
 
 
 @posix
+@pytest.mark.fault("H-04")
 async def test_h04_a_character_cut_by_time_stays_whole(tools: Tools) -> None:
     assert text_of(await tools.bash("printf '\\xe2\\x82'; sleep 0.15; printf '\\xac'")) == "€"
 
 
 @posix
+@pytest.mark.fault("H-09")
 async def test_h09_binary_output_is_text_with_replacements(tools: Tools) -> None:
     result = await tools.bash("printf 'a\\xff\\xfe\\0\\1b\\x1b[31mred\\x1b[0m\\b\\a\\tc'")
     assert text_of(result) == "a\ufffd\ufffdbred\tc"
@@ -162,12 +165,14 @@ async def test_h09_binary_output_is_text_with_replacements(tools: Tools) -> None
         ("no escape: [31m 35;59;1M", "no escape: [31m 35;59;1M"),
     ],
 )
+@pytest.mark.fault("H-09")
 def test_h09_terminal_sequences_leave_no_fragments(raw: str, plain: str) -> None:
     assert plain_text(raw) == plain
 
 
 @posix
 @pytest.mark.timeout(300)
+@pytest.mark.fault("H-05")
 async def test_h05_gigabytes_cost_no_memory(tools: Tools) -> None:
     size = samples(1 << 30, 1 << 27)
     result = await tools.bash(f"yes 'some words of output' | head -c {size}; echo; echo end")

@@ -14,14 +14,12 @@ import pytest
 
 from cantle.tools import process_table
 from cantle.tools.process_marks import COMMAND_ID
-from cantle.tools.process_table import read_process, send_signal
+from cantle.tools.process_signals import send_signal
+from cantle.tools.process_table import read_process
 from packages.cantle.tests.tools.harness import FakeContext, Tools, alive, detail, text_of
 from packages.cantle.tests.tools.test_bash_endings import gone, number, started, within
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives us orphans"),
-    pytest.mark.fault("H-02", "H-08"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives us orphans")
 
 DAEMON = """
 import os, sys, time
@@ -58,6 +56,7 @@ def parent(pid: int) -> int | None:
 
 @pytest.mark.parametrize("orphan", ORPHANS)
 @pytest.mark.parametrize("how", ["abort", "timeout", "close"])
+@pytest.mark.fault("H-02")
 async def test_h02_an_orphan_ends_with_what_started_it(tools: Tools, orphan: str, how: str) -> None:
     command = f"{ORPHANS[orphan]}; until [ -e pid ]; do sleep 0.01; done; echo ready"
     if how == "close":
@@ -78,6 +77,7 @@ async def test_h02_an_orphan_ends_with_what_started_it(tools: Tools, orphan: str
 
 
 @pytest.mark.parametrize("orphan", ORPHANS)
+@pytest.mark.fault("H-08")
 async def test_h08_an_orphan_ends_with_its_command_when_nothing_is_to_be_left(
     tmp_path: Path, orphan: str
 ) -> None:
@@ -92,6 +92,7 @@ async def test_h08_an_orphan_ends_with_its_command_when_nothing_is_to_be_left(
     await tools.environment.close()
 
 
+@pytest.mark.fault("H-08")
 async def test_h08_nothing_is_left_also_ends_what_ignores_term(tmp_path: Path) -> None:
     tools = Tools(tmp_path, shell_leftovers="kill")
     stubborn = "(trap '' TERM; echo $BASHPID > pid; while :; do sleep 1; done) & until [ -s pid ]; do :; done"
@@ -101,6 +102,7 @@ async def test_h08_nothing_is_left_also_ends_what_ignores_term(tmp_path: Path) -
     await tools.environment.close()
 
 
+@pytest.mark.fault("H-02")
 async def test_h02_an_abort_leaves_what_other_commands_started(tools: Tools) -> None:
     daemon = (
         "(setsid sleep 60 >/dev/null 2>&1 & echo $! > {0}.new; mv {0}.new {0}); until [ -e {0} ]; do :; done"
@@ -121,6 +123,7 @@ async def test_h02_an_abort_leaves_what_other_commands_started(tools: Tools) -> 
     assert not alive(number(tools, "beside"))
 
 
+@pytest.mark.fault("H-02")
 async def test_h02_what_is_killed_starts_nothing_more(tools: Tools) -> None:
     # Its shell would go on with `touch next` if `sleep` were killed before it.
     inner = "trap '' TERM; touch armed; sleep 60; touch next; sleep 60; touch last"
@@ -133,6 +136,7 @@ async def test_h02_what_is_killed_starts_nothing_more(tools: Tools) -> None:
     assert not (tools.folder / "last").exists()
 
 
+@pytest.mark.fault("H-08")
 async def test_h08_orphans_that_end_are_waited_for(tools: Tools) -> None:
     before = children()
     for _ in range(10):
@@ -145,6 +149,7 @@ async def test_h08_orphans_that_end_are_waited_for(tools: Tools) -> None:
     assert children() == before
 
 
+@pytest.mark.fault("H-01")
 async def test_h01_what_ended_since_is_told_with_the_next_result(tools: Tools) -> None:
     first = await tools.bash("(until [ -e go ]; do sleep 0.01; done; exit 7) >/dev/null & echo $! > pid")
     pid = number(tools, "pid")
@@ -161,6 +166,7 @@ async def test_h01_what_ended_since_is_told_with_the_next_result(tools: Tools) -
     assert "ended" not in text_of(await tools.bash("echo once"))
 
 
+@pytest.mark.fault("H-01")
 async def test_h01_a_signal_that_ended_it_is_told_as_well(tools: Tools) -> None:
     await tools.bash("sleep 60 >/dev/null & echo $! > pid")
     os.kill(number(tools, "pid"), signal.SIGKILL)
@@ -170,6 +176,7 @@ async def test_h01_a_signal_that_ended_it_is_told_as_well(tools: Tools) -> None:
     assert detail(result, "endedSince")[0]["exitCode"] == 137  # type: ignore[index, call-overload]
 
 
+@pytest.mark.fault("H-01")
 async def test_h01_a_child_that_prints_without_end_costs_little(tools: Tools) -> None:
     await tools.bash("yes & echo $! > pid")
     begin, used = time.monotonic(), time.process_time()
@@ -229,6 +236,7 @@ EMBEDDER = """
 
 
 @pytest.mark.parametrize("adopts_already", [False, True])
+@pytest.mark.fault("H-08")
 def test_h08_the_children_of_an_embedding_program_are_left_alone(
     tmp_path: Path, adopts_already: bool
 ) -> None:
@@ -245,6 +253,7 @@ def test_h08_the_children_of_an_embedding_program_are_left_alone(
     assert (done.stdout, done.returncode) == ("good\n", 0), done.stderr
 
 
+@pytest.mark.fault("H-08")
 async def test_h08_without_adoption_marks_still_find_them(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +272,7 @@ async def test_h08_without_adoption_marks_still_find_them(
     assert await gone(number(tools, "pid"))
 
 
+@pytest.mark.fault("H-08")
 async def test_h08_where_only_ps_tells_the_tree_is_ended_too(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +292,7 @@ async def test_h08_where_only_ps_tells_the_tree_is_ended_too(
     assert await gone(number(tools, "left"))
 
 
+@pytest.mark.fault("H-08")
 async def test_h08_where_nothing_tells_the_group_is_ended(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,6 +304,7 @@ async def test_h08_where_nothing_tells_the_group_is_ended(
     assert await gone(number(tools, "left"))
 
 
+@pytest.mark.fault("H-08")
 def test_h08_a_number_that_is_in_use_again_gets_no_signal() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         info = read_process(process.pid)

@@ -43,6 +43,7 @@ async def test_a_child_left_behind_is_noticed_and_ended(tools: Tools) -> None:
     assert not alive(int(text_of(result).split()[0]))
 
 
+@pytest.mark.fault("H-07")
 async def test_h07_no_descriptor_left_is_an_error(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(group: ProcessGroup) -> process_watch.Watch:
         raise OSError(24, "Too many open files")

@@ -16,25 +16,33 @@ waits for them.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cantle.tools.process_adoption import begin_adoption, end_adoption
 from cantle.tools.process_marks import Mark
+from cantle.tools.process_signals import (
+    KILL,
+    STOP,
+    TERM,
+    exit_code_of,
+    own_session,
+    send_signal,
+    signal_group,
+)
 from cantle.tools.process_table import (
     ProcessInfo,
     adopted_by_us,
     proc_exists,
     read_process,
     read_processes,
-    send_signal,
 )
 from cantle.tools.processes import RunningProcess
 
 __all__ = ["ProcessGroup"]
+
+_WINDOWS = os.name == "nt"
 
 _FREEZES = 10
 """How often those that are about to be killed are looked for, to stop them from starting others."""
@@ -61,7 +69,6 @@ class ProcessGroup:
         self.exit_codes: dict[int, int] = {}
         """How processes ended that we have waited for; -N for one that signal N ended."""
         self._adopts = begin_adoption()
-        windows = sys.platform == "win32"
         flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) | getattr(
             subprocess, "CREATE_NO_WINDOW", 0
         )
@@ -75,8 +82,8 @@ class ProcessGroup:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     bufsize=0,
-                    start_new_session=not windows,
-                    creationflags=flags if windows else 0,
+                    start_new_session=not _WINDOWS,
+                    creationflags=flags if _WINDOWS else 0,
                 )
         except BaseException:
             end_adoption()
@@ -102,7 +109,7 @@ class ProcessGroup:
     def members(self) -> tuple[RunningProcess, ...]:
         """Its processes that live. Those that have ended and were left to us are waited for on the way."""
         alive = self.process.poll() is None
-        if sys.platform == "win32":
+        if _WINDOWS:
             self._unknown = alive
             return (RunningProcess(self.process.pid),) if alive else ()
         if not alive and not self._may_be_left():
@@ -125,32 +132,29 @@ class ProcessGroup:
     def terminate(self) -> None:
         """Ask every process to end, parents before their children."""
         self.members()
-        self._send(signal.SIGTERM)
+        self._send(TERM)
 
     def kill(self) -> None:
         """End every process. They are stopped first, so that none can start another in the meantime."""
-        if sys.platform == "win32":
-            self._send(signal.SIGTERM)
+        if _WINDOWS:
+            self._send(TERM)
             return
         known: set[int] = set()
         for _ in range(_FREEZES):
             self.members()
             if self._seen.keys() <= known:
                 break
-            self._send(signal.SIGSTOP)
+            self._send(STOP)
             known |= self._seen.keys()
-        self._send(signal.SIGKILL)
+        self._send(KILL)
 
     def _send(self, number: int) -> None:
-        if sys.platform == "win32":
+        if _WINDOWS:
             _end_tree(self.process)
             return
         whole = self.process.poll() is None or (self._unknown and not self._emptied)
         if whole:
-            try:
-                os.killpg(self.process.pid, number)
-            except (ProcessLookupError, PermissionError):
-                pass
+            signal_group(self.process.pid, number)
         for info in self._parents_first():
             if not (whole and info.group == self.process.pid):
                 send_signal(info, number)
@@ -174,13 +178,7 @@ class ProcessGroup:
                 return any(self._is_orphan(info) for pid in ours if (info := read_process(pid)) is not None)
             except OSError:
                 return True
-        if not self._emptied:
-            try:
-                os.killpg(self.process.pid, 0)
-            except ProcessLookupError:
-                self._emptied = True
-            except PermissionError:
-                pass
+        self._emptied = self._emptied or not signal_group(self.process.pid, 0)
         return not self._emptied
 
     def _look(self, table: Mapping[int, ProcessInfo], alive: bool) -> None:
@@ -199,7 +197,9 @@ class ProcessGroup:
             self._emptied = True
         for info in found:
             if info.ended and info.parent == os.getpid() and info.pid != self.process.pid:
-                self._wait_for(info.pid)
+                # Only one that is known as the command's comes here: another's exit code is not ours to take.
+                if (exit_code := exit_code_of(info.pid)) is not None:
+                    self.exit_codes[info.pid] = exit_code
         self._seen = {info.pid: info for info in found if not info.ended}
 
     def _is_ours(self, info: ProcessInfo, alive: bool) -> bool:
@@ -216,20 +216,12 @@ class ProcessGroup:
         One of our own session cannot have come from a command, which has another. Where nobody gives us the
         orphans they are the first process's children.
         """
-        if not proc_exists() or info.pid == self.process.pid or info.session == os.getsid(0):
+        if not proc_exists() or info.pid == self.process.pid or info.session == own_session():
             return False
         if info.session == self.process.pid and not self._emptied:
             return True
         foster = info.parent == os.getpid() or (not self._adopts and info.parent == 1)
         return foster and self.mark.is_on(info.pid)
-
-    def _wait_for(self, pid: int) -> None:
-        """Let go of a process that has ended as our child. Only one that is known as the command's comes here."""
-        try:
-            _, status = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            return
-        self.exit_codes[pid] = os.waitstatus_to_exitcode(status)
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:

@@ -50,41 +50,20 @@ class Mark:
     @contextmanager
     def worn(self) -> Iterator[None]:
         """While this is entered, processes that are started carry the mark, if the system can do it."""
-        if sys.platform != "linux":
-            yield
-            return
-        import resource
-
         with _starting:
-            before = resource.getrlimit(_FILE_LOCKS)
-            try:
-                resource.setrlimit(_FILE_LOCKS, (self._limit, before[1]))
-            except (OSError, ValueError):
-                # Someone has set a limit below it; the variable has to do.
-                yield
-                return
+            before = _replace_limit(self._limit)
             try:
                 yield
             finally:
-                resource.setrlimit(_FILE_LOCKS, before)
+                if before is not None:
+                    _replace_limit(before)
 
     def take_off_others(self) -> None:
         """Take it off what other threads of this program have started in the same moment."""
-        if sys.platform != "linux":
-            return
-        import resource
-
         for pid in children_of_ours():
-            if (
-                self._is_limit_of(pid)
-                and (variables := _read(pid, "environ"))
-                and self._id.encode() not in variables
-            ):
-                try:
-                    resource.prlimit(pid, _FILE_LOCKS, resource.getrlimit(_FILE_LOCKS))
-                except OSError:
-                    # It has ended, or become another user's, which nobody can end from here.
-                    pass
+            if self._is_limit_of(pid) and (variables := _read(pid, "environ")):
+                if self._id.encode() not in variables:
+                    _give_own_limit(pid)
 
     def is_on(self, pid: int) -> bool:
         """Whether that process carries it, as far as the system tells."""
@@ -92,6 +71,38 @@ class Mark:
 
     def _is_limit_of(self, pid: int) -> bool:
         return b" %d " % self._limit in _read(pid, "limits")
+
+
+if sys.platform == "linux":
+
+    def _replace_limit(limit: int) -> int | None:
+        """Wear another limit; the one before, None when this one can't be worn."""
+        import resource
+
+        before, most = resource.getrlimit(_FILE_LOCKS)
+        try:
+            resource.setrlimit(_FILE_LOCKS, (limit, most))
+        except (OSError, ValueError):
+            # Someone has set a lower one; the variable has to do.
+            return None
+        return before
+
+    def _give_own_limit(pid: int) -> None:
+        import resource
+
+        try:
+            resource.prlimit(pid, _FILE_LOCKS, resource.getrlimit(_FILE_LOCKS))
+        except OSError:
+            # It has ended, or become another user's, which nobody can end from here.
+            pass
+
+else:
+
+    def _replace_limit(limit: int) -> int | None:
+        return None
+
+    def _give_own_limit(pid: int) -> None:
+        return
 
 
 def _read(pid: int, name: str) -> bytes:

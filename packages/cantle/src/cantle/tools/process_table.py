@@ -18,7 +18,6 @@ __all__ = [
     "proc_exists",
     "read_process",
     "read_processes",
-    "send_signal",
 ]
 
 _PROC = Path("/proc")
@@ -108,34 +107,6 @@ def children_of_ours() -> list[int]:
         # A thread has ended, or the system has no such list.
         pass
     return found
-
-
-def send_signal(info: ProcessInfo, number: int) -> None:
-    """Send a signal to this very process; nothing happens when it is gone, even if its number is in use again."""
-    import signal
-
-    open_process = getattr(os, "pidfd_open", None)
-    handle: int | None = None
-    try:
-        if open_process is not None:
-            handle = open_process(info.pid)
-    except OSError:
-        # No such process, or no descriptor left; the look below tells which.
-        pass
-    try:
-        now = read_process(info.pid)
-        if now is None or now.born != info.born:
-            return
-        if handle is None:
-            os.kill(info.pid, number)
-        else:
-            signal.pidfd_send_signal(handle, number)
-    except OSError:
-        # It has ended meanwhile, or belongs to someone else, who alone may end it.
-        pass
-    finally:
-        if handle is not None:
-            os.close(handle)
 
 
 def _listed(only: int | None) -> dict[int, ProcessInfo] | None:

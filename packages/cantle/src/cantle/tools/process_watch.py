@@ -47,89 +47,94 @@ class Watch(Protocol):
     def close(self) -> None: ...
 
 
-def open_watch(group: ProcessGroup) -> Watch:
-    """The best way to watch that this system has."""
-    return ThreadWatch(group) if sys.platform == "win32" else PollWatch(group)
+if sys.platform == "win32":
 
+    def open_watch(group: ProcessGroup) -> Watch:
+        """The best way to watch that this system has."""
+        return ThreadWatch(group)
 
-class PollWatch:
-    """Waits with `poll` for the pipe, the process (Linux) and a pipe of our own that wakes it."""
+else:
+    import select
 
-    def __init__(self, group: ProcessGroup) -> None:
-        import select
-        from threading import Lock
+    def open_watch(group: ProcessGroup) -> Watch:
+        """The best way to watch that this system has."""
+        return PollWatch(group)
 
-        self._group = group
-        self._lock = Lock()
-        self._poll = select.poll()
-        self._output = group.output
-        self._poll.register(self._output, select.POLLIN)
-        self._ear, self._mouth = os.pipe()
-        os.set_blocking(self._mouth, False)
-        self._poll.register(self._ear, select.POLLIN)
-        self._process = _process_descriptor(group.process.pid)
-        if self._process is not None:
-            self._poll.register(self._process, select.POLLIN)
-        self._waits_for_end = True
-        self._followed: dict[int, int] = {}
-        self.closed = False
+    class PollWatch:
+        """Waits with `poll` for the pipe, the process (Linux) and a pipe of our own that wakes it."""
 
-    def wait(self, timeout: float | None) -> bytes | None:
-        if self._process is None and self._waits_for_end:
-            timeout = _TICK if timeout is None else min(timeout, _TICK)
-        ready = {
-            descriptor for descriptor, _ in self._poll.poll(None if timeout is None else timeout * 1_000)
-        }
-        if self._ear in ready:
-            os.read(self._ear, 64)
-        if self._group.process.poll() is not None and self._waits_for_end:
-            self._waits_for_end = False
+        def __init__(self, group: ProcessGroup) -> None:
+            from threading import Lock
+
+            self._group = group
+            self._lock = Lock()
+            self._poll = select.poll()
+            self._output = group.output
+            self._poll.register(self._output, select.POLLIN)
+            self._ear, self._mouth = os.pipe()
+            os.set_blocking(self._mouth, False)
+            self._poll.register(self._ear, select.POLLIN)
+            self._process = _process_descriptor(group.process.pid)
             if self._process is not None:
-                # It stays readable for ever.
-                self._poll.unregister(self._process)
-        for pid in [pid for pid, handle in self._followed.items() if handle in ready]:
-            self._leave(pid)
-        if self._output not in ready:
-            return None
-        data = os.read(self._output, _READ)
-        if not data:
-            self.closed = True
-            self._poll.unregister(self._output)
-        return data or None
+                self._poll.register(self._process, select.POLLIN)
+            self._waits_for_end = True
+            self._followed: dict[int, int] = {}
+            self.closed = False
 
-    def wake(self) -> None:
-        with self._lock:
-            if self._mouth >= 0:
-                try:
-                    os.write(self._mouth, b".")
-                except BlockingIOError:
-                    pass
+        def wait(self, timeout: float | None) -> bytes | None:
+            if self._process is None and self._waits_for_end:
+                timeout = _TICK if timeout is None else min(timeout, _TICK)
+            ready = {
+                descriptor for descriptor, _ in self._poll.poll(None if timeout is None else timeout * 1_000)
+            }
+            if self._ear in ready:
+                os.read(self._ear, 64)
+            if self._group.process.poll() is not None and self._waits_for_end:
+                self._waits_for_end = False
+                if self._process is not None:
+                    # It stays readable for ever.
+                    self._poll.unregister(self._process)
+            for pid in [pid for pid, handle in self._followed.items() if handle in ready]:
+                self._leave(pid)
+            if self._output not in ready:
+                return None
+            data = os.read(self._output, _READ)
+            if not data:
+                self.closed = True
+                self._poll.unregister(self._output)
+            return data or None
 
-    def follow(self, pids: Iterable[int]) -> None:
-        import select
+        def wake(self) -> None:
+            with self._lock:
+                if self._mouth >= 0:
+                    try:
+                        os.write(self._mouth, b".")
+                    except BlockingIOError:
+                        pass
 
-        wanted = list(pids)[:_FOLLOWED]
-        for pid in [pid for pid in self._followed if pid not in wanted]:
-            self._leave(pid)
-        for pid in wanted:
-            if pid not in self._followed and (handle := _process_descriptor(pid)) is not None:
-                self._followed[pid] = handle
-                self._poll.register(handle, select.POLLIN)
+        def follow(self, pids: Iterable[int]) -> None:
+            wanted = list(pids)[:_FOLLOWED]
+            for pid in [pid for pid in self._followed if pid not in wanted]:
+                self._leave(pid)
+            for pid in wanted:
+                if pid not in self._followed and (handle := _process_descriptor(pid)) is not None:
+                    self._followed[pid] = handle
+                    self._poll.register(handle, select.POLLIN)
 
-    def _leave(self, pid: int) -> None:
-        handle = self._followed.pop(pid)
-        self._poll.unregister(handle)
-        os.close(handle)
+        def _leave(self, pid: int) -> None:
+            handle = self._followed.pop(pid)
+            self._poll.unregister(handle)
+            os.close(handle)
 
-    def close(self) -> None:
-        self.follow(())
-        with self._lock:
-            os.close(self._mouth)
-            self._mouth = -1
-        os.close(self._ear)
-        if self._process is not None:
-            os.close(self._process)
-        self._group.close_output()
+        def close(self) -> None:
+            self.follow(())
+            with self._lock:
+                os.close(self._mouth)
+                self._mouth = -1
+            os.close(self._ear)
+            if self._process is not None:
+                os.close(self._process)
+            self._group.close_output()
 
 
 def _process_descriptor(pid: int) -> int | None:

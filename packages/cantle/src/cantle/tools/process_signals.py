@@ -1,0 +1,92 @@
+"""What is done to processes: signals to one or to a group, and letting go of one that has ended.
+
+Signals are POSIX's; on Windows nothing here does anything, and a tree of processes is ended as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from cantle.tools.process_table import ProcessInfo, read_process
+
+__all__ = ["KILL", "STOP", "TERM", "exit_code_of", "own_session", "send_signal", "signal_group"]
+
+TERM = int(signal.SIGTERM)
+
+if sys.platform == "win32":
+    KILL = STOP = TERM
+
+    def signal_group(group: int, number: int) -> bool:
+        return False
+
+    def own_session() -> int:
+        return 0
+
+    def exit_code_of(pid: int) -> int | None:
+        return None
+
+else:
+    KILL = int(signal.SIGKILL)
+    STOP = int(signal.SIGSTOP)
+
+    def signal_group(group: int, number: int) -> bool:
+        """Send a signal, or 0 to ask, to all of a process group. False when nobody is in it."""
+        try:
+            os.killpg(group, number)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            # Others own all that are left.
+            pass
+        return True
+
+    def own_session() -> int:
+        """The session of this program."""
+        return os.getsid(0)
+
+    def exit_code_of(pid: int) -> int | None:
+        """Let go of a child that has ended: its exit code, -N after signal N, None when it is not to be had."""
+        try:
+            _, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        return os.waitstatus_to_exitcode(status)
+
+
+def send_signal(info: ProcessInfo, number: int) -> None:
+    """Send a signal to this very process; nothing happens when it is gone, even if its number is in use again."""
+    open_process = getattr(os, "pidfd_open", None)
+    handle: int | None = None
+    try:
+        if open_process is not None:
+            handle = open_process(info.pid)
+    except OSError:
+        # No such process, or no descriptor left; the look below tells which.
+        pass
+    try:
+        now = read_process(info.pid)
+        if now is None or now.born != info.born:
+            return
+        if handle is None:
+            os.kill(info.pid, number)
+        else:
+            _signal_by(handle, number)
+    except OSError:
+        # It has ended meanwhile, or belongs to someone else, who alone may end it.
+        pass
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+if sys.platform == "linux":
+
+    def _signal_by(handle: int, number: int) -> None:
+        signal.pidfd_send_signal(handle, number)
+
+else:
+
+    def _signal_by(handle: int, number: int) -> None:
+        raise OSError("only Linux has descriptors of processes")
