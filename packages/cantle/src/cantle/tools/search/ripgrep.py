@@ -66,12 +66,16 @@ class Halt:
 
 
 def find_ripgrep() -> str | None:
-    """The program, on the path or beside the interpreter, where the extra `search` puts it."""
+    """The program beside the interpreter, where the extra `search` puts it, or on the path."""
     import shutil
 
     name = "rg.exe" if sys.platform == "win32" else "rg"
-    beside = Path(sys.executable).with_name(name)
-    return shutil.which("rg") or (str(beside) if os.access(beside, os.X_OK) else None)
+    beside = Path(sys.executable).parent / name if sys.executable else None
+    if beside is not None and os.access(beside, os.X_OK):
+        return str(beside)
+    found = shutil.which(name)
+    # Never one that lies in the folder that is worked in.
+    return found if found is not None and Path(found).is_absolute() else None
 
 
 class _Text(Struct):
