@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 from collections import Counter
 
 import pytest
@@ -14,6 +16,7 @@ from tests.interop.explanations import Explanation, explanations, unexplained
 from tests.interop.normalisers import RULES, raw_view, view
 from tests.interop.recorded import Recorder
 from tests.parity.ledger import rows
+from tests.support.paths import ROOT, own_files
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +92,25 @@ def test_rules_that_hide_a_difference_name_their_row() -> None:
     assert {rule.row for rule in RULES if rule.row} - {
         row.id for row in rows() if row.status != "same"
     } == set()
+
+
+@pytest.mark.reference
+@pytest.mark.slow
+def test_no_sentence_of_the_references_prompt_stands_in_this_repository(recorder: Recorder) -> None:
+    _, theirs = recorder.runs(CASES["tools-read-only"])
+    body = theirs.requests[0]["body"]
+    sentences = {
+        sentence
+        for text in [json.dumps(body["messages"][0]), json.dumps(body["tools"])]
+        for sentence in re.split(r'\\n|"|\. ', text)
+        if len(sentence) > 40 and sentence.count(" ") > 5
+    }
+    assert len(sentences) > 10
+    found = [
+        f"{path.relative_to(ROOT)}: {sentence}"
+        for path in own_files()
+        for text in [path.read_bytes().decode("latin-1")]
+        for sentence in sentences
+        if sentence in text
+    ]
+    assert found == []
