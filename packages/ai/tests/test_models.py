@@ -290,7 +290,9 @@ async def test_a_provider_is_configured_when_a_request_would_have_a_key(
 async def test_an_unknown_api_provider_or_level_is_an_answer_that_says_so() -> None:
     models, _ = setup(environ={"P_KEY": "k"})
     text = await failed(models, msgspec.structs.replace(MODEL, api="smoke-signals"))
-    assert 'speaks the API "smoke-signals", which is not one of llama-cpp, openai-completions, recorded' in text
+    assert (
+        'speaks the API "smoke-signals", which is not one of llama-cpp, openai-completions, recorded' in text
+    )
     text = await failed(models, msgspec.structs.replace(MODEL, provider="nobody"))
     assert text.startswith('There is no provider "nobody" (known: p)')
     level = cast("ThinkingLevel", "ultra")

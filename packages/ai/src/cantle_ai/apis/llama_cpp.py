@@ -143,10 +143,10 @@ def _request(model: Model, context: Context, options: StreamOptions) -> bytes:
         "max_tokens": model.max_tokens if options.max_tokens is None else options.max_tokens,
         "chat_template_kwargs": {"enable_thinking": False},
     }
-    if options.temperature is not None:
-        fields["temperature"] = options.temperature
     by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
-    for sampling in (model.sampling, by_level, options.sampling):
+    # What a caller asks for by name goes before what a model's makers advise.
+    asked: JsonObject = {} if options.temperature is None else {"temperature": options.temperature}
+    for sampling in (model.sampling, by_level, asked, options.sampling):
         fields.update({key: value for key, value in sampling.items() if key not in _OURS})
     return wire_json(
         {

@@ -23,7 +23,10 @@ ANSWER_HEAD = '{"answer": "'
 _DEEPEST = 16
 """Schemas inside schemas. Below that, any JSON."""
 _MOST_RULES = 2000
-_MOST_CHOICES = 200
+_MOST_CHOICES = 64
+_MOST_OPTIONAL = 24
+"""What else there is to choose from is left out. Each choice that is open costs a look at the whole vocabulary, with
+hundreds of them a second for each token."""
 _MOST_REPEATS = 200
 """Longer minima and maxima are left to the check: a grammar spells repetitions out."""
 
@@ -247,7 +250,7 @@ def _properties(schema: JsonObject) -> tuple[dict[str, Json], list[str]]:
     needed = list(dict.fromkeys(needed))
     listed = given if isinstance(given, dict) else {}
     ordered = {name: each for name, each in listed.items() if each is not False or name in needed}
-    optional = [name for name in ordered if name not in needed][:_MOST_CHOICES]
+    optional = [name for name in ordered if name not in needed][:_MOST_OPTIONAL]
     return {name: ordered.get(name) for name in (*needed, *optional)}, needed
 
 

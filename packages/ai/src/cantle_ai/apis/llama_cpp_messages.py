@@ -56,7 +56,9 @@ def _tool(tool: ToolDefinition) -> str:
     """
     properties, needed = tool.parameters.get("properties"), tool.parameters.get("required")
     names = needed if isinstance(needed, list) else properties if isinstance(properties, dict) else ()
-    arguments = ", ".join(f"{json.dumps(name)}: {json.dumps(f'<{name}>')}" for name in names)
+    arguments = ", ".join(
+        f"{json.dumps(name)}: {json.dumps(f'<{name}>')}" for name in list(names)[:_MOST_SHOWN]
+    )
     return f"{tool.name}: {_short(tool.description)} {call_head(tool.name)}{{{arguments}}}}}"
 
 
