@@ -9,6 +9,8 @@ from cantle.errors import ConfigurationFileError, WorkingDirectoryError
 from cantle.paths import Documentation, config_directory, documentation, working_directory
 from cantle.prompt.context_files import ContextFile, load_context_files, prompt_file
 from cantle.prompt.system_prompt import PromptParts, build_system_prompt
+from cantle.tools.builtin import BUILTIN_TOOLS
+from cantle.tools.environment import ToolEnvironment
 from cantle_agent.tool import Tool, ToolContext, ToolResult
 from cantle_ai.codec import JsonObject
 
@@ -158,3 +160,21 @@ def test_a_prompt_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(ConfigurationFileError, match=r"SYSTEM\.md cannot be read: permission denied"):
         prompt_file("SYSTEM.md", cwd=tmp_path, config_dir=tmp_path, trusted=False)
+
+
+@pytest.mark.parity("tools.search-prompt")
+def test_the_prompt_sends_searches_to_bash_only_where_there_is_no_tool_for_them(tmp_path: Path) -> None:
+    def prompt(*names: str) -> str:
+        tools = [BUILTIN_TOOLS[name](ToolEnvironment(tmp_path)) for name in names]
+        return build_system_prompt(PromptParts(cwd=tmp_path, tools=tools, documentation=DOCS))
+
+    with_bash = "- Find, list and search files with bash (ls, find, grep or rg).\n"
+    with_tools = "- Look for files and text with grep, find and ls where you have them, not with bash.\n"
+    assert with_bash in prompt("read", "bash")
+    assert with_tools not in prompt("read", "bash")
+    for names in [("read", "bash", "grep"), ("bash", "ls"), ("grep", "find", "ls", "bash")]:
+        assert with_bash not in prompt(*names)
+        assert prompt(*names).count(with_tools) == 1
+    assert "- grep: Search the text of files\n- find: Find files by glob\n- ls: List folders\n" in prompt(
+        "grep", "find", "ls"
+    )

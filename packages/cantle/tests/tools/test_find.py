@@ -46,6 +46,7 @@ async def test_i06_a_glob_may_be_spelt_from_elsewhere(tools: Tools) -> None:
     assert await find(tools, "") == ["a/", "a/b/", "a/b/y.py", "a/x.py"]
 
 
+@pytest.mark.parity("tools.search-git-folder")
 @pytest.mark.parity("tools.find-ignores")
 async def test_ignored_paths_and_those_of_git_are_not_found(tools: Tools) -> None:
     write_files(tools.folder, {".gitignore": "out/\n", ".git/HEAD": "", "out/x": "", "x": ""})

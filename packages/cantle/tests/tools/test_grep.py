@@ -223,6 +223,7 @@ def test_i03_a_huge_file_is_read_in_pieces(tmp_path: Path) -> None:
     assert int(run.stdout) < 24_000
 
 
+@pytest.mark.parity("tools.grep-binary")
 @both
 def test_encodings(tmp_path: Path, program: str | None) -> None:
     write_files(
@@ -310,6 +311,7 @@ def test_what_may_not_be_read_is_named_and_the_rest_searched(open_folder: Path, 
     as_nobody(work)
 
 
+@pytest.mark.parity("tools.search-limit-zero")
 async def test_arguments_that_mean_nothing_are_refused(tools: Tools) -> None:
     assert (
         await tools.failure("grep", pattern="x", limit=0) == "limit must be at least 1; leave it out for 100."

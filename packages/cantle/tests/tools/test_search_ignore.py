@@ -176,6 +176,7 @@ def test_links_are_named_and_never_followed(tmp_path: Path) -> None:
     assert walked(tmp_path / "way") == [b"a"]
 
 
+@pytest.mark.parity("tools.grep-order")
 def test_entries_come_in_the_order_of_their_bytes_with_what_they_hold_behind_them(tmp_path: Path) -> None:
     write_files(tmp_path, {"b/x": "", "b.txt": "", "B": "", "a": "", "é": "", "_": ""})
     (tmp_path / os.fsdecode(b"\xff")).write_bytes(b"")
