@@ -296,12 +296,15 @@ async def test_h08_where_only_ps_tells_the_tree_is_ended_too(
 async def test_h08_where_nothing_tells_the_group_is_ended(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = children()
     monkeypatch.setattr(process_table, "_PROC", Path("/nowhere"))
     monkeypatch.setattr(process_table, "_listed", lambda only: None)
     result = await tools.bash("sleep 60 >/dev/null & echo $! > left")
     assert "Something that the command started still runs in the background" in text_of(result)
     await tools.environment.close()
     assert await gone(number(tools, "left"))
+    monkeypatch.undo()
+    assert children() == before
 
 
 @pytest.mark.fault("H-08")

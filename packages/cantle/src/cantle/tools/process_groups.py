@@ -27,6 +27,7 @@ from cantle.tools.process_signals import (
     STOP,
     TERM,
     exit_code_of,
+    let_go_of_group,
     own_session,
     send_signal,
     signal_group,
@@ -118,6 +119,8 @@ class ProcessGroup:
         table = read_processes()
         self._unknown = table is None
         if table is None:
+            if not alive:
+                let_go_of_group(self.process.pid)
             return (RunningProcess(0),)
         self._look(table, alive)
         return tuple(RunningProcess(info.pid, info.name) for _, info in sorted(self._seen.items()))

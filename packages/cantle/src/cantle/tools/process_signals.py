@@ -11,7 +11,16 @@ import sys
 
 from cantle.tools.process_table import ProcessInfo, read_process
 
-__all__ = ["KILL", "STOP", "TERM", "exit_code_of", "own_session", "send_signal", "signal_group"]
+__all__ = [
+    "KILL",
+    "STOP",
+    "TERM",
+    "exit_code_of",
+    "let_go_of_group",
+    "own_session",
+    "send_signal",
+    "signal_group",
+]
 
 TERM = int(signal.SIGTERM)
 
@@ -26,6 +35,9 @@ if sys.platform == "win32":
 
     def exit_code_of(pid: int) -> int | None:
         return None
+
+    def let_go_of_group(group: int) -> None:
+        return
 
 else:
     KILL = int(signal.SIGKILL)
@@ -49,10 +61,18 @@ else:
     def exit_code_of(pid: int) -> int | None:
         """Let go of a child that has ended: its exit code, -N after signal N, None when it is not to be had."""
         try:
-            _, status = os.waitpid(pid, os.WNOHANG)
+            done, status = os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
             return None
-        return os.waitstatus_to_exitcode(status)
+        return os.waitstatus_to_exitcode(status) if done else None
+
+    def let_go_of_group(group: int) -> None:
+        """Let go of all children in a process group that have ended."""
+        try:
+            while os.waitpid(-group, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
 
 
 def send_signal(info: ProcessInfo, number: int) -> None:
