@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cantle.tools import process_table
-from cantle.tools.process_marks import COMMAND_ID
+from cantle.tools.process_marks import COMMAND_ID, Mark
 from cantle.tools.process_signals import send_signal
 from cantle.tools.process_table import read_process
 from packages.cantle.tests.tools.harness import FakeContext, Tools, alive, detail, text_of
@@ -251,6 +251,25 @@ def test_h08_the_children_of_an_embedding_program_are_left_alone(
         timeout=50,
     )
     assert (done.stdout, done.returncode) == ("good\n", 0), done.stderr
+
+
+@pytest.mark.fault("H-08")
+def test_h08_what_another_thread_starts_in_the_same_moment_loses_the_mark() -> None:
+    mark, other = Mark(), Mark()
+    with mark.worn():
+        foreign = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        own = subprocess.Popen(["sleep", "60"], start_new_session=True, env=mark.variables(os.environ))
+    try:
+        assert mark.is_on(foreign.pid)
+        mark.take_off_others()
+        assert not mark.is_on(foreign.pid)
+        assert mark.is_on(own.pid)
+        assert not other.is_on(own.pid)
+        assert not mark.is_on(os.getpid())
+    finally:
+        for process in (foreign, own):
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.fault("H-08")
