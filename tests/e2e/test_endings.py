@@ -18,7 +18,7 @@ import pytest
 from cantle_ai.testing.server.received import Received
 from cantle_ai.testing.server.server import StrictServer
 from cantle_session.session import Session
-from tests.support.cli import TIMEOUT, Cli
+from tests.support.cli import TIMEOUT, Cli, before_main
 from tests.support.samples import samples
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes are POSIX's here")
@@ -203,8 +203,8 @@ def test_the_end_of_stdin_and_a_signal_come_together(cli: Cli, number: signal.Si
                 assert process.stdout is not None and process.stderr is not None
                 out, err = process.stdout.read(), process.stderr.read().decode()
                 code = process.wait(timeout=TIMEOUT)
-        assert code in (0, 128 + number, -number) or is_of_the_interpreters_start(err), err
-        if not (code and is_of_the_interpreters_start(err)):
+        assert code in (0, 128 + number, -number) or before_main(err), err
+        if not (code and before_main(err)):
             assert err in ("", f"cantle: stopped by {number.name}.\n"), err
         records = [json.loads(line) for line in out.split(b"\n")[:-1]]
         assert out == b"" or (records and out.endswith(b"\n"))
@@ -214,8 +214,3 @@ def test_the_end_of_stdin_and_a_signal_come_together(cli: Cli, number: signal.Si
             with Session.open(file) as session:
                 assert not session.warnings
             file.unlink()
-
-
-def is_of_the_interpreters_start(err: str) -> bool:
-    """Whether an interrupt came before the program's first line, where nothing can be done about it."""
-    return err.rstrip().endswith("KeyboardInterrupt") and "in main" not in err and "ignored" not in err

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import TIMEOUT, Cli
+from tests.support.samples import samples
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="descriptors and shells are POSIX's here")
 
@@ -47,6 +48,14 @@ HARMS = {
     "stdin is closed": "sys.stdin.close()",
 }
 
+REMAINS = {
+    "nothing": "pass",
+    "a task that ignores being cancelled": "asyncio.create_task(cling()); await asyncio.sleep(0)",
+    "a thread": "threading.Thread(target=threading.Event().wait).start()",
+    "a thread of the pool": "asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)",
+    "what is done at the end": "atexit.register(threading.Event().wait); threading.Timer(9, int).start()",
+}
+
 PROGRAM = """
 import asyncio, atexit, ctypes, logging, os, subprocess, sys, threading, warnings
 import cantle.sdk
@@ -55,6 +64,13 @@ from cantle_agent.function_tool import tool
 
 LOUD = %r
 create = cantle.sdk.create_agent_session
+
+async def cling():
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            continue
 
 async def fail():
     raise OSError(LOUD)
@@ -151,3 +167,12 @@ def test_the_output_is_not_handed_to_children(player: Cli) -> None:
     check(done.stdout, "json")
     links = dict(line.split()[-3::2] for line in listing.read_text().splitlines() if " -> " in line)
     assert [number for number, target in links.items() if target.startswith("pipe:")] == ["2"]
+
+
+@pytest.mark.fault("K03")
+@pytest.mark.parametrize("name", list(REMAINS)[: samples(len(REMAINS), 3)])
+def test_what_a_tool_leaves_running_does_not_hold_the_program(player: Cli, name: str) -> None:
+    done = play(player, REMAINS[name], "json")
+    assert done.returncode == 0, done.stderr
+    check(done.stdout, "json")
+    assert (b"does not end by itself" in done.stderr) == (name != "nothing")

@@ -79,3 +79,8 @@ class Cli:
     def sessions(self) -> list[Path]:
         """The session files written so far, oldest first."""
         return sorted((self.home / "cantle" / "sessions").glob("*/*.jsonl"))
+
+
+def before_main(err: str) -> bool:
+    """Whether an interrupt came before the program's first line, where nothing can be done about it."""
+    return err.rstrip().endswith("KeyboardInterrupt") and "in main" not in err and "ignored" not in err

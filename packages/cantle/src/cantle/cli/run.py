@@ -49,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
 async def _run(
     options: argparse.Namespace, prompts: Sequence[str | Sequence[UserContent]], descriptor: int
 ) -> int:
+    from cantle.modes.leaving import leave_in_time
     from cantle.modes.output import Output
     from cantle.modes.print_mode import run_prompts
     from cantle.modes.signals import Signals
@@ -80,7 +81,8 @@ async def _run(
                 raise
     if signals.received is not None:
         notice(f"stopped by {signals.received.name}.")
-        return signals.exit_code
+        code = signals.exit_code
+    leave_in_time(code)
     return code
 
 

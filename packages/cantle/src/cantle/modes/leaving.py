@@ -1,0 +1,31 @@
+"""The end of a process whose work is done: what a tool left running in it does not hold it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+
+from cantle.console import notice
+
+__all__ = ["LINGER", "leave_in_time"]
+
+LINGER = 2.0
+"""Seconds that tasks and threads have to end by themselves."""
+
+
+def leave_in_time(code: int) -> None:
+    """End the process with `code`, should it not end by itself soon. Call it last, when all output is out.
+
+    Python waits for tasks that ignore being cancelled, and for threads, without bounds.
+    """
+    if len(asyncio.all_tasks()) == 1 and threading.active_count() == 1:
+        return
+    timer = threading.Timer(LINGER, _leave, [code])
+    timer.daemon = True
+    timer.start()
+
+
+def _leave(code: int) -> None:
+    notice("what a tool left running in this process does not end by itself, and is ended with it.")
+    os._exit(code)
