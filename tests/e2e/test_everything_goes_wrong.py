@@ -42,10 +42,9 @@ BASH = [
     "exec >&- 2>&-; sleep 0.1",
     "mkdir deep; cd deep; rmdir ../deep; pwd",
     'echo "not a line of a session" >> "$CANTLE_SESSION_FILE"',
-    "kill -TERM $PPID; sleep 300",
 ]
 CALLS: list[tuple[str, Any]] = [
-    *(("bash", {"command": command}) for command in BASH[:-1]),
+    *(("bash", {"command": command}) for command in BASH),
     ("bash", {"command": "sleep 300", "timeout": 0.2}),
     ("bash", {"command": "\x00"}),
     ("bash", {"command": 5, "timeout": -1}),
