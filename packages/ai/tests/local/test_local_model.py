@@ -47,7 +47,7 @@ TOOLS = (
     ),
 )
 LONG = "The quick brown fox jumps over the lazy dog while seven wizards look on from the river bank. "
-STEADY = StreamOptions(temperature=0, max_tokens=24)
+STEADY = StreamOptions(temperature=0, max_tokens=24, sampling={"frequency_penalty": 0})
 AT_ONCE = 0.2
 """Seconds an abort may take. It takes less than one thousandth; the rest is for a busy machine."""
 
