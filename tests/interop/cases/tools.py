@@ -40,6 +40,10 @@ CASES = [
         "bash",
         {"command": "env | grep -c '^PI_\\(PROVIDER\\|MODEL\\)=\\|^CANTLE_\\(PROVIDER\\|MODEL\\)='"},
     ),
+    _one("bash-markers", "bash", {"command": 'test -n "$AI_AGENT" && env | grep -c CODING_AGENT=true'}),
+    _one(
+        "bash-no-session", "bash", {"command": "env | grep -c _SESSION_FILE="}, words=("--no-session", *_JSON)
+    ),
     _one(
         "grep",
         "grep",
