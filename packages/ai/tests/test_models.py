@@ -427,3 +427,48 @@ def test_importing_models_loads_no_wire_api_and_no_transport() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
     assert done.stdout == "[]\n"
+
+
+class HoldingApi:
+    """A wire API that holds something: it answers with how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.closed = 0
+
+    def __call__(self, model: Model, context: Context, options: StreamOptions, **_: object) -> EventSource:
+        self.asked += 1
+
+        async def events(
+            builder: AnswerBuilder, signal: AbortSignal
+        ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
+            builder.text_delta(builder.text_start(), str(self.asked))
+            builder.done("stop")
+            yield builder.take()
+
+        return events
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+async def test_an_api_that_holds_something_is_kept_and_closed_with_the_models() -> None:
+    made: list[HoldingApi] = []
+
+    def loader() -> HoldingApi:
+        made.append(HoldingApi())
+        return made[-1]
+
+    models = Models(environ={"P_KEY": "k"})
+    models.add_provider(PROVIDER, [MODEL])
+    models.register_api(MODEL.api, loader)
+    answers = [(await models.complete(MODEL, HELLO)).text for _ in range(3)]
+    assert answers == ["1", "2", "3"] and len(made) == 1
+    await models.aclose()
+    assert made[0].closed == 1
+    assert (await models.complete(MODEL, HELLO)).text == "1"  # it takes hold again
+    models.register_api(MODEL.api, HoldingApi)
+    assert (await models.complete(MODEL, HELLO)).text == "1"
+    await models.aclose()
+    await models.aclose()
+    assert [api.closed for api in made] == [1, 1]

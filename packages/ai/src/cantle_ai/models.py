@@ -73,7 +73,7 @@ class Models:
         self._owns_transport = transport is None
         self._shelves: dict[str, _Shelf] = {}
         self._apis: dict[str, Callable[[], WireApi]] = dict(WIRE_APIS)
-        self._owning: dict[str, OwningApi] = {}
+        self._owning: dict[Callable[[], WireApi], OwningApi] = {}
         self._streams: dict[str, StreamFunction] = {}
         local = _LocalModels(weights_folders)
         for provider in providers:
@@ -253,13 +253,14 @@ class Models:
         problem = self.api_problem(model)
         if problem is not None:
             raise ConfigurationError(None, problem)
-        if (held := self._owning.get(model.api)) is not None:
+        loader = self._apis[model.api]
+        if (held := self._owning.get(loader)) is not None:
             return held
         from cantle_ai.apis.port import OwningApi
 
-        api = self._apis[model.api]()
+        api = loader()
         if isinstance(api, OwningApi):
-            self._owning[model.api] = api
+            self._owning[loader] = api
         return api
 
     def _port(self) -> Transport:
