@@ -28,10 +28,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 OPTIONAL = ("--group", "local", "--group", "oracles")
 
+SOURCES = tuple(f"packages/{name}/src" for name in ("ai", "agent", "session", "cantle"))
+
 CHECKS = (
     ("ruff", "format", "--check"),
     ("ruff", "check"),
     ("mypy",),
+    ("mypy", "--platform", "win32", *SOURCES),
+    ("mypy", "--platform", "darwin", *SOURCES),
     ("lint-imports",),
 )
 
