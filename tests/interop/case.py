@@ -40,6 +40,8 @@ class Case:
     """Texts to look for in the system prompt, which is each program's own otherwise."""
     volatile: Sequence[str] = ()
     """Patterns of what no two runs have the same, such as the seconds that a test took."""
+    without: Sequence[str] = ()
+    """Programs that would change what the reference does: where one is on the path, the case is left out."""
     extra_fields: Sequence[str] = ()
     """Fields of requests that the server is to take beside those of the API."""
     prefix: bool = True

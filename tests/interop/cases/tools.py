@@ -50,9 +50,15 @@ CASES = [
         {"pattern": "line [35]"},
         files=_FILE,
         words=("--tools", "grep", "--mode", "json", "Hi"),
+        without=("rg",),
     ),
     _one(
-        "find", "find", {"pattern": "*.txt"}, files=_FILE, words=("--tools", "find", "--mode", "json", "Hi")
+        "find",
+        "find",
+        {"pattern": "*.txt"},
+        files=_FILE,
+        words=("--tools", "find", *_JSON),
+        without=("fd", "fdfind"),
     ),
     _one("ls", "ls", {}, files={**_FILE, "b/c.txt": ""}, words=("--tools", "ls", "--mode", "json", "Hi")),
     Case(
