@@ -28,6 +28,7 @@ from cantle_ai.overflow import is_overflow
 from cantle_ai.retry import retryable
 from cantle_ai.testing.checker import RuleChecker
 from cantle_ai.usage import Cost
+from packages.ai.tests.local.listeners import listening
 from packages.ai.tests.local.test_llama_cpp_grammar import objects, schemas
 from tests.support.extras import needs
 from tests.support.samples import samples
@@ -238,10 +239,10 @@ async def test_nobody_can_reach_it_and_closing_leaves_nothing(
     left: list[int] = []
     for _ in range(4):
         models = Models(environ={})
-        before, listening = set(threading.enumerate()), _listening()
+        before, sockets = set(threading.enumerate()), listening()
         message = await answered(models, small, ask("Hi"), StreamOptions(max_tokens=1))
         assert message.stop_reason == "length"
-        assert _listening() == listening and not list(tmp_path.iterdir())
+        assert listening() == sockets and not list(tmp_path.iterdir())
         (engine,) = (
             each for each in set(threading.enumerate()) - before if each.name == "cantle-local-model"
         )
@@ -251,26 +252,6 @@ async def test_nobody_can_reach_it_and_closing_leaves_nothing(
         assert not engine.is_alive()
         left.append(len(list(Path("/proc/self/task").iterdir())) - threading.active_count())
     assert left[3] - left[0] <= 1  # one that has just ended may still be listed
-
-
-def _listening() -> set[str]:
-    """The TCP sockets that this process listens on."""
-    own = {
-        link for entry in Path("/proc/self/fd").iterdir() if (link := _target(entry)).startswith("socket:")
-    }
-    rows = [
-        line.split()
-        for name in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
-    ]
-    return {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own}
-
-
-def _target(entry: Path) -> str:
-    try:
-        return str(entry.readlink())
-    except OSError:
-        return ""
 
 
 _FIGURES = """
