@@ -20,6 +20,7 @@ import pytest
 from cantle.local.release import RELEASE, Release
 from packages.cantle.tests.local.release_files import WEIGHTS, make_wheel, release_of
 from tests.support.cli import Cli
+from tests.support.extras import needs
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands for an installer")
 
@@ -351,3 +352,120 @@ def test_a_default_that_cannot_be_used_is_named_in_the_error(box: BoxCli) -> Non
         "cantle: the model local of the settings cannot be used (the model local/smollm2"
     )
     assert "and no other provider has a key" in done.stderr
+
+
+# --- the real model -----------------------------------------------------------------------------
+
+
+def steady(cli: Cli, **model: object) -> None:
+    """Let the model answer the same each time, and soon."""
+    change = {"maxTokens": 60, "samplingParams": {"temperature": 0, "frequency_penalty": 0}, **model}
+    providers = {"local": {"modelOverrides": {"smollm2-135m": change}}}
+    (cli.config / "models.json").write_text(json.dumps({"providers": providers}))
+
+
+def roles(file: Path) -> list[tuple[str, str | None]]:
+    """Who said something in a session, and with which model."""
+    entries = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    messages = [entry["message"] for entry in entries if entry["type"] == "message"]
+    return [(message["role"], message.get("model")) for message in messages]
+
+
+def whole_or_cut(done: subprocess.CompletedProcess[str]) -> bool:
+    """Whether there was an answer; what it says, and whether the limit cut it, is the model's affair."""
+    if done.returncode == 0:
+        return bool(done.stdout.strip()) and done.stderr == ""
+    return done.returncode == 1 and "cut at the model's output limit" in done.stderr
+
+
+@needs("local")
+def test_it_answers_and_a_session_goes_on_with_it(cli: Cli) -> None:
+    steady(cli)
+    assert whole_or_cut(cli.run("--provider", "local", "--no-tools", "-p", "Say hello."))
+    assert whole_or_cut(cli.run("-c", "--no-tools", "-p", "Say it again."))
+    (session,) = cli.sessions()
+    model = "smollm2-135m"
+    assert roles(session) == [("user", None), ("assistant", model), ("user", None), ("assistant", model)]
+
+
+@needs("local")
+def test_it_calls_a_tool_that_runs(cli: Cli) -> None:
+    steady(cli)
+    (cli.cwd / "notes.txt").write_text("The password is swordfish.\n")
+    words = ("--tools", "read", "--system-prompt", "You read files.", "--mode", "json")
+    with cli.started("--provider", "local", *words, "Read the file notes.txt") as process:
+        assert process.stdout is not None
+        records = map(json.loads, process.stdout)
+        # What it makes of the result is not waited for: it may read for ever.
+        result = next(record for record in records if record["type"] == "tool_execution_end")
+    assert (result["toolName"], result["isError"]) == ("read", False)
+    assert "swordfish" in json.dumps(result["result"])
+
+
+def stopped_at_its_first_word(cli: Cli, *arguments: str) -> tuple[int, bytes]:
+    """Interrupt an answer that has begun. Returns the exit code, and what was said on stderr."""
+    with cli.started("--no-tools", "--mode", "json", *arguments) as process:
+        assert process.stdout is not None
+        next(line for line in process.stdout if b'"text_delta"' in line)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    return process.returncode, said
+
+
+@needs("local")
+@POSIX
+def test_a_signal_ends_it_in_the_middle_of_an_answer(cli: Cli) -> None:
+    steady(cli, maxTokens=2000, samplingParams={"temperature": 0, "ignore_eos": True})
+    ended = stopped_at_its_first_word(cli, "--provider", "local", "Count for ever.")
+    assert ended == (130, b"cantle: stopped by SIGINT.\n")
+    assert [json.loads(line)["message"]["stopReason"] for line in _answers(cli)] == ["aborted"]
+
+
+def _answers(cli: Cli) -> list[str]:
+    (session,) = cli.sessions()
+    return [line for line in session.read_text(encoding="utf-8").splitlines() if '"role":"assistant"' in line]
+
+
+@needs("local")
+def test_what_does_not_fit_its_window_is_said_in_words(cli: Cli) -> None:
+    (cli.cwd / "long.txt").write_text("one two three four\n" * 4000)
+    done = cli.run("--provider", "local", "--no-tools", "-p", "@long.txt", "Sum it up.")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "and its context window has 8192" in done.stderr
+    assert "begin a new session, or use a model with a larger window" in done.stderr
+
+
+@needs("local")
+@POSIX
+def test_any_gguf_file_is_a_model_by_its_path_and_its_session_goes_on_anywhere(cli: Cli) -> None:
+    from cantle_ai.local.weights import find_weights
+
+    weights = find_weights()
+    assert weights is not None
+    file = cli.cwd / "mine.gguf"
+    file.symlink_to(weights)
+    said = b"cantle: stopped by SIGINT.\n"
+    assert stopped_at_its_first_word(cli, "--model", "local/mine.gguf", "Tell me a story.") == (130, said)
+    (session,) = cli.sessions()
+    cli.cwd = cli.home
+    assert stopped_at_its_first_word(cli, "--session", str(session), "Another one.") == (130, said)
+    assert [model for role, model in roles(session) if role == "assistant"] == [str(file), str(file)]
+
+
+@needs("local")
+def test_it_is_a_default_like_any_other(cli: Cli) -> None:
+    steady(cli)
+    (cli.config / "settings.json").write_text('{"defaultProvider": "local"}')
+    assert whole_or_cut(cli.run("--no-tools", "-p", "Say hello."))
+
+
+@needs("local")
+def test_status_says_that_all_is_there(cli: Cli) -> None:
+    steady(cli, compat={"threads": 2})
+    done = cli.run("local", "status")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert list(rows) == ["weights", "engine", "threads", "use"]
+    assert rows["weights"].endswith("(98.4 MB, SHA-256 checked)")
+    assert rows["engine"].startswith("xllamacpp 20")
+    assert rows["threads"] == "2"
