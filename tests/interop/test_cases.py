@@ -45,7 +45,7 @@ def test_both_do_the_same_but_for_what_the_ledger_explains(
 
 @pytest.mark.reference
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_every_explanation_explains_something(recorder: Recorder, known: list[Explanation]) -> None:
     played = {name: case for name, case in CASES.items() if not any(map(shutil.which, case.without))}
     left = [one for one in known if any(map(one.cases.fullmatch, played))]
@@ -62,7 +62,7 @@ def test_every_explanation_explains_something(recorder: Recorder, known: list[Ex
 
 @pytest.mark.reference
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_every_rule_takes_something_out(recorder: Recorder) -> None:
     idle = {rule.name for rule in RULES}
     for case in CASES.values():
