@@ -110,6 +110,18 @@ def test_another_value_of_shell_leftovers_is_refused(cli: Cli) -> None:
     assert 'shellLeftovers must be "keep" or "kill", not "maybe"' in done.stderr
 
 
+@pytest.mark.fault("H-01")
+def test_h01_exit_codes_are_known_where_the_starter_ignores_its_children(cli: Cli) -> None:
+    def ignore() -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    with StrictServer([bash("exit 3"), "done"]) as server:
+        cli.configure(server.base_url)
+        with cli.started(*OPTIONS, preexec_fn=ignore) as process:
+            assert process.communicate(timeout=20)[0] == b"done\n"
+        assert results(server, 1) == ["Exit code 3."]
+
+
 @pytest.mark.fault("H-08")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.parametrize("when", ["a command runs", "the model answers"])

@@ -14,7 +14,7 @@ import pytest
 from cantle.tools.bash.shell import SESSION_VARIABLES
 from cantle.tools.environment import ToolEnvironment
 from cantle_ai.codec import Json
-from packages.cantle.tests.tools.harness import FakeContext, Tools, detail, text_of
+from packages.cantle.tests.tools.harness import FakeContext, Tools, as_nobody, detail, text_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands of these tests are POSIX ones")
 
@@ -106,7 +106,7 @@ async def test_bash_is_looked_for_on_the_path(tmp_path: Path, monkeypatch: pytes
     assert "There is no shell" in await Tools(tmp_path).failure("bash", command="true")
 
 
-@pytest.mark.parametrize("path", ["/no/such/shell", "/", "~/no-shell"])
+@pytest.mark.parametrize("path", ["/no/such/shell", "/", "~/no-shell", "~no such user/sh", "x" * 5_000])
 @pytest.mark.fault("H-07")
 async def test_h07_a_missing_shell_is_an_error_that_names_the_setting(tmp_path: Path, path: str) -> None:
     failure = await Tools(tmp_path, shell_path=path).failure("bash", command="true")
@@ -129,6 +129,19 @@ async def test_h07_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     failure = await Tools(folder).failure("bash", command="true")
     assert str(folder) in failure
     assert "does not exist" in failure
+
+
+@pytest.mark.fault("H-07")
+def test_h07_a_folder_that_may_not_be_entered_is_an_error(open_folder: Path) -> None:
+    inner = open_folder / "closed" / "inner"
+    inner.mkdir(parents=True)
+    inner.parent.chmod(0o700)
+
+    def fails() -> None:
+        failure = asyncio.run(Tools(inner).failure("bash", command="true"))
+        assert "may not be entered" in failure
+
+    as_nobody(fails)
 
 
 @pytest.mark.fault("H-07")

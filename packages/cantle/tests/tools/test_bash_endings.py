@@ -1,9 +1,11 @@
 """How commands end: by themselves with others left, by an abort, a time-out, a cancellation or the session's end."""
 
 import asyncio
+import os
 import shlex
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -186,6 +188,18 @@ async def test_h02_a_command_may_clean_up_on_term(tools: Tools) -> None:
 
 
 @pytest.mark.fault("H-02")
+async def test_h02_what_is_stopped_may_clean_up_too(tools: Tools) -> None:
+    context = FakeContext()
+    command = "trap 'touch cleaned; exit' TERM; echo ready; sleep 60 & kill -STOP $!; kill -STOP $$"
+    call = await started(tools, command, context)
+    begin = time.monotonic()
+    context.controller.abort()
+    await call
+    assert time.monotonic() - begin < GRACE
+    assert (tools.folder / "cleaned").exists()
+
+
+@pytest.mark.fault("H-02")
 async def test_h02_a_timeout_ends_the_whole_tree(tools: Tools) -> None:
     result = await tools.bash("sleep 60 & echo $! > child; wait", timeout=0.3)
     assert detail(result, "timedOut") is True
@@ -256,3 +270,53 @@ def test_h08_the_end_of_the_program_ends_what_still_runs(tmp_path: Path) -> None
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=30)
     pid = int((tmp_path / "pid").read_text(encoding="utf-8"))
     assert asyncio.run(gone(pid))
+
+
+@pytest.mark.fault("H-08")
+async def test_h08_the_end_of_a_forked_copy_of_the_program_ends_nothing(tools: Tools) -> None:
+    from cantle.tools import processes
+
+    await tools.bash("sleep 60 >/dev/null & echo $! > pid")
+    copy = os.fork()
+    if copy == 0:
+        # What its exit would do.
+        processes._kill_all()
+        os._exit(0)
+    assert os.waitpid(copy, 0)[1] == 0
+    (command,) = tools.environment.processes._commands
+    assert not command.over.wait(0.2)
+    assert alive(number(tools, "pid"))
+
+
+IGNORING = """
+    import asyncio, signal, sys
+    from pathlib import Path
+    from packages.cantle.tests.tools.harness import Tools, text_of
+
+    async def main():
+        tools = Tools(Path.cwd())
+        result = await tools.bash("echo out; exit 3")
+        left = await tools.bash("sleep 60 & echo $! > pid")
+        stopped = await tools.bash("sleep 60", timeout=0.1)
+        await tools.environment.close()
+        assert "was stopped after" in text_of(stopped)
+        assert result.is_error and "exitCode" not in result.details, result
+        print(text_of(result))
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.fault("H-01")
+def test_h01_an_exit_code_that_others_have_taken_is_no_success(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(IGNORING)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=50,
+    )
+    assert done.stdout.startswith("out\n\nThe exit code is not known: "), done.stderr
+    assert not alive(int((tmp_path / "pid").read_text(encoding="utf-8")))

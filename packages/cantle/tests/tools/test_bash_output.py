@@ -4,6 +4,7 @@ import os
 import random
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -194,6 +195,17 @@ async def test_a_file_that_can_not_be_written_is_said(tmp_path: Path) -> None:
     assert "could not be kept whole" in text_of(result)
     assert text_of(result).startswith("1\n2\n")
     assert "fullOutputPath" not in details_of(result)
+
+
+@posix
+async def test_no_folder_for_temporary_files_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
+    result = await Tools(tmp_path).bash("seq 5000")
+    assert text_of(result).startswith("1\n2\n")
+    assert "could not be kept whole: there is no folder for temporary files" in text_of(result)
+    assert "fullOutputPath" not in details_of(result)
+    assert not result.is_error
 
 
 @posix

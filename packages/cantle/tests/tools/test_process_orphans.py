@@ -176,6 +176,15 @@ async def test_h01_a_signal_that_ended_it_is_told_as_well(tools: Tools) -> None:
     assert detail(result, "endedSince")[0]["exitCode"] == 137  # type: ignore[index, call-overload]
 
 
+@pytest.mark.fault("H-09")
+async def test_h09_a_name_that_a_program_gave_itself_stays_in_its_line(tools: Tools) -> None:
+    name = "$'a\\nb\\e[31m'"
+    result = await tools.bash(
+        f'cp /bin/sleep {name}; ./{name} 60 >/dev/null & until read x < /proc/$!/comm && [ "$x" = a ]; do :; done'
+    )
+    assert "(a?b?[31m) still runs" in text_of(result)
+
+
 @pytest.mark.fault("H-01")
 async def test_h01_a_child_that_prints_without_end_costs_little(tools: Tools) -> None:
     await tools.bash("yes & echo $! > pid")

@@ -13,6 +13,7 @@ The thread alone signals the processes, so a number is never used after it may b
 from __future__ import annotations
 
 import errno
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -102,8 +103,8 @@ class Command:
             watch.wake()
 
     def kill_now(self) -> None:
-        """The last thing before this program ends."""
-        if self._group is not None and not self.over.is_set():
+        """The last thing before this program ends. A copy of it that `fork` made ends without a word to them."""
+        if self._group is not None and not self.over.is_set() and self._group.owner == os.getpid():
             self._group.kill()
 
     def follow(self, settle: Settle) -> None:
@@ -189,14 +190,14 @@ class Command:
             ended, left = left, group.roots()
         if stopped is not None:
             ended = ()
-            if group.process.poll() is None:
+            if not group.ended:
                 return CommandEnd(-9, stopped, left)
-        return CommandEnd(group.process.wait(), stopped, left, ended)
+        return CommandEnd(group.exit_code, stopped, left, ended)
 
     def _wait(self, group: ProcessGroup, watch: Watch) -> str | None:
         """Take output until the shell has ended, or end it. Why it was ended."""
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
-        while group.process.poll() is None:
+        while not group.ended:
             now = time.monotonic()
             stopped = self._stop
             if stopped is None and deadline is not None and now >= deadline:

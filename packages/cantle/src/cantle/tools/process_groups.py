@@ -23,6 +23,7 @@ from pathlib import Path
 from cantle.tools.process_adoption import begin_adoption, end_adoption
 from cantle.tools.process_marks import Mark
 from cantle.tools.process_signals import (
+    CONT,
     KILL,
     STOP,
     TERM,
@@ -31,6 +32,7 @@ from cantle.tools.process_signals import (
     own_session,
     send_signal,
     signal_group,
+    wait_for,
 )
 from cantle.tools.process_table import (
     ProcessInfo,
@@ -57,16 +59,30 @@ class ProcessGroup:
     waited for, and later to each process by itself.
     """
 
-    __slots__ = ("_adopts", "_emptied", "_released", "_seen", "_unknown", "exit_codes", "mark", "process")
+    __slots__ = (
+        "_adopts",
+        "_emptied",
+        "_lost",
+        "_released",
+        "_seen",
+        "_unknown",
+        "exit_codes",
+        "mark",
+        "owner",
+        "process",
+    )
 
     def __init__(self, argv: Sequence[str], cwd: Path, variables: Mapping[str, str]) -> None:
         """Start the command with nothing to read, its output and errors in one pipe. Raises OSError, ValueError."""
         self._emptied = False
         """Whether the group's number may belong to others by now."""
+        self._lost = False
         self._released = False
         self._unknown = False
         self._seen: dict[int, ProcessInfo] = {}
         self.mark = Mark()
+        self.owner = os.getpid()
+        """The program that started it, which alone may end it."""
         self.exit_codes: dict[int, int] = {}
         """How processes ended that we have waited for; -N for one that signal N ended."""
         self._adopts = begin_adoption()
@@ -92,6 +108,22 @@ class ProcessGroup:
         self.mark.take_off_others()
 
     @property
+    def ended(self) -> bool:
+        """Whether its first process has ended. Only here it is waited for: `Popen` takes a lost exit code for 0."""
+        process = self.process
+        if process.returncode is None and not _WINDOWS:
+            try:
+                process.returncode = wait_for(process.pid)
+            except ChildProcessError:
+                self._lost, process.returncode = True, 0
+        return process.poll() is not None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of the first process when it has ended; None when others in this program have taken it."""
+        return None if self._lost else self.process.returncode
+
+    @property
     def output(self) -> int:
         """The descriptor to read the output from."""
         assert self.process.stdout is not None
@@ -109,7 +141,7 @@ class ProcessGroup:
 
     def members(self) -> tuple[RunningProcess, ...]:
         """Its processes that live. Those that have ended and were left to us are waited for on the way."""
-        alive = self.process.poll() is None
+        alive = not self.ended
         if _WINDOWS:
             self._unknown = alive
             return (RunningProcess(self.process.pid),) if alive else ()
@@ -133,9 +165,11 @@ class ProcessGroup:
         return tuple(RunningProcess(info.pid, info.name) for info in found if info.parent not in self._seen)
 
     def terminate(self) -> None:
-        """Ask every process to end, parents before their children."""
+        """Ask every process to end, parents before their children; one that is stopped is let go on to hear it."""
         self.members()
         self._send(TERM)
+        if not _WINDOWS:
+            self._send(CONT)
 
     def kill(self) -> None:
         """End every process. They are stopped first, so that none can start another in the meantime."""
@@ -155,7 +189,7 @@ class ProcessGroup:
         if _WINDOWS:
             _end_tree(self.process)
             return
-        whole = self.process.poll() is None or (self._unknown and not self._emptied)
+        whole = not self.ended or (self._unknown and not self._emptied)
         if whole:
             signal_group(self.process.pid, number)
         for info in self._parents_first():

@@ -12,6 +12,7 @@ import sys
 from cantle.tools.process_table import ProcessInfo, read_process
 
 __all__ = [
+    "CONT",
     "KILL",
     "STOP",
     "TERM",
@@ -20,12 +21,13 @@ __all__ = [
     "own_session",
     "send_signal",
     "signal_group",
+    "wait_for",
 ]
 
 TERM = int(signal.SIGTERM)
 
 if sys.platform == "win32":
-    KILL = STOP = TERM
+    CONT = KILL = STOP = TERM
 
     def signal_group(group: int, number: int) -> bool:
         return False
@@ -36,10 +38,14 @@ if sys.platform == "win32":
     def exit_code_of(pid: int) -> int | None:
         return None
 
+    def wait_for(pid: int) -> int | None:
+        return None
+
     def let_go_of_group(group: int) -> None:
         return
 
 else:
+    CONT = int(signal.SIGCONT)
     KILL = int(signal.SIGKILL)
     STOP = int(signal.SIGSTOP)
 
@@ -61,9 +67,15 @@ else:
     def exit_code_of(pid: int) -> int | None:
         """Let go of a child that has ended: its exit code, -N after signal N, None when it is not to be had."""
         try:
-            done, status = os.waitpid(pid, os.WNOHANG)
+            return wait_for(pid)
         except ChildProcessError:
             return None
+
+    def wait_for(pid: int) -> int | None:
+        """The exit code of a child, -N after signal N, None while it runs. Raises ChildProcessError when it is
+        no child, or its exit code is lost: others have waited for it, or SIGCHLD is ignored.
+        """
+        done, status = os.waitpid(pid, os.WNOHANG)
         return os.waitstatus_to_exitcode(status) if done else None
 
     def let_go_of_group(group: int) -> None:

@@ -80,8 +80,13 @@ def _stat(pid: int) -> ProcessInfo | None:
         session=int(fields[3]),
         ended=fields[0] in "ZX",
         born=fields[19],
-        name=head.partition("(")[2],
+        name=_printable(head.partition("(")[2]),
     )
+
+
+def _printable(name: str) -> str:
+    """A name that a program may have given itself, for a line of text."""
+    return name if name.isprintable() else "".join(sign if sign.isprintable() else "?" for sign in name)
 
 
 def adopted_by_us() -> list[int] | None:
@@ -137,7 +142,7 @@ def _listed(only: int | None) -> dict[int, ProcessInfo] | None:
             session=0,
             ended=row[3][:1] in "ZX",
             born=" ".join(row[4:9]),
-            name=os.path.basename(row[9].strip()),  # noqa: PTH119 - a program's name, which may be no path at all
+            name=_printable(os.path.basename(row[9].strip())),  # noqa: PTH119 - it may be no path at all
         )
         for row in rows
     }

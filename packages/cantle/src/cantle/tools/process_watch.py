@@ -89,7 +89,7 @@ else:
             }
             if self._ear in ready:
                 os.read(self._ear, 64)
-            if self._group.process.poll() is not None and self._waits_for_end:
+            if self._waits_for_end and self._group.ended:
                 self._waits_for_end = False
                 if self._process is not None:
                     # It stays readable for ever.

@@ -44,8 +44,8 @@ class EndedProcess(Struct, frozen=True):
 class CommandEnd(Struct, frozen=True):
     """How a command ended."""
 
-    exit_code: int
-    """Of the shell; -N when signal N ended it."""
+    exit_code: int | None
+    """Of the shell; -N when signal N ended it; None when others in this program have taken it."""
     stopped: str | None = None
     """Why we ended it: `timeout`, or the reason given to `stop`."""
     left_running: tuple[RunningProcess, ...] = ()

@@ -26,9 +26,10 @@ async def run_command(
     be started at all.
     """
     context.signal.raise_if_aborted()
-    if not environment.cwd.is_dir():
+    if not os.path.isdir(environment.cwd):  # noqa: PTH112 - pathlib raises where nobody may look
         raise ToolError(
-            f"The working directory {environment.cwd} does not exist any more; no command can run."
+            f"The working directory {environment.cwd} does not exist any more, or may not be entered; "
+            "no command can run."
         )
     _check_text(text)
     if environment.command_prefix:

@@ -213,7 +213,11 @@ class CommandOutput:
     def _open(self) -> None:
         import tempfile
 
-        folder = self._folder or Path(tempfile.gettempdir())
+        try:
+            folder = self._folder or Path(tempfile.gettempdir())
+        except FileNotFoundError:
+            self.failure = "there is no folder for temporary files that can be written to. Set TMPDIR to one"
+            return
         path = folder / f"cantle-bash-{os.urandom(8).hex()}.log"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:

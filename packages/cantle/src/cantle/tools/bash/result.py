@@ -3,7 +3,7 @@
 The text is the output, then notes in brackets, then one sentence when it failed. Details, each only where it
 says something:
 
-    exitCode                    of the shell; 128 + N when signal N ended it
+    exitCode                    of the shell, if it is known; 128 + N when signal N ended it
     signal                      that signal's name
     timedOut, aborted           true when it was stopped
     truncation, fullOutputPath  how much of the output is shown, and where all of it is
@@ -126,10 +126,15 @@ def _failure(end: CommandEnd, timeout: float | None, reason: str | None, details
     if end.stopped == "timeout":
         details["timedOut"] = True
         unit = "second" if timeout == 1 else "seconds"
-        return f"The command was stopped after {timeout:g} {unit}, its time-out."
+        return f"The command was stopped after {timeout:.15g} {unit}, its time-out."
     if end.stopped is not None:
         details["aborted"] = True
         return f"The command was stopped: {reason or 'aborted'}."
+    if end.exit_code is None:
+        return (
+            "The exit code is not known: the program that Cantle runs in waits for all its children, or ignores "
+            "their ends (SIGCHLD). Look whether the command did what it should."
+        )
     details["exitCode"] = _shell_code(end.exit_code)
     if end.exit_code < 0:
         details["signal"] = _signal_name(-end.exit_code)

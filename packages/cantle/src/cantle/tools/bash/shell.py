@@ -24,8 +24,8 @@ SESSION_VARIABLES = (
 def find_shell(setting: str | None) -> str:
     """The shell to use: the one of the settings, else bash, else sh. Raises :class:`ToolError`."""
     if setting is not None:
-        path = Path(setting).expanduser()
-        if not path.is_file() or not os.access(path, os.X_OK):
+        path = Path(os.path.expanduser(setting))  # noqa: PTH111 - pathlib raises for a user who does not exist
+        if not os.path.isfile(path) or not os.access(path, os.X_OK):  # noqa: PTH113 - nor may it for odd names
             raise ToolError(
                 f"The shell of the settings, {path}, is not a program that can be run. "
                 "Correct shellPath, or remove it to use bash."
