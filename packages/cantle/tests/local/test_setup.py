@@ -15,8 +15,8 @@ from cantle.local import setup
 from cantle.local.release import RELEASE, Release
 from cantle.local.remove import remove
 from cantle.local.setup import set_up
+from cantle.local.staging import NAME, staging_folder
 from cantle.local.status import show_status
-from cantle.local.workplace import NAME, workplace
 from cantle.paths import ConfigPaths
 from packages.cantle.tests.local.release_files import WEIGHTS, hash_of, make_wheel, release_of
 from tests.support.extras import needs
@@ -181,7 +181,7 @@ def test_a_link_that_leads_nowhere_is_replaced_and_its_target_not_made(
 
 
 def test_only_one_process_works_in_a_folder(wheel: Path, release: Release, folder: Path) -> None:
-    with workplace(folder), pytest.raises(UserError, match="Another `cantle local` is at work"):
+    with staging_folder(folder), pytest.raises(UserError, match="Another `cantle local` is at work"):
         set_up(folder, wheel, release=release)
     assert not folder.exists()
     assert set_up(folder, wheel, release=release) == 0

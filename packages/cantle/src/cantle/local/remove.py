@@ -8,7 +8,7 @@ from pathlib import Path
 from cantle.console import Results
 from cantle.errors import UserError
 from cantle.local.release import RELEASE
-from cantle.local.workplace import NAME, workplace
+from cantle.local.staging import NAME, staging_folder
 from cantle_ai.system_errors import reason_of
 
 __all__ = ["remove"]
@@ -24,7 +24,7 @@ def remove(folder: Path) -> int:
     try:
         there = os.path.lexists(target)
         if there or os.path.lexists(folder / NAME):
-            with workplace(folder):
+            with staging_folder(folder):
                 target.unlink(missing_ok=True)
             if not any(folder.iterdir()):
                 folder.rmdir()

@@ -15,7 +15,7 @@ from cantle.installation import install_command
 from cantle.local.installers import download
 from cantle.local.release import RELEASE, Release
 from cantle.local.signals import Stopped, stoppable
-from cantle.local.workplace import workplace
+from cantle.local.staging import staging_folder
 from cantle_ai.local.weights import engine_installed
 from cantle_ai.system_errors import reason_of
 
@@ -79,7 +79,7 @@ def is_whole(path: Path, release: Release) -> bool:
 def _install(target: Path, source: Path | None, release: Release) -> None:
     if source is not None:
         _opened(source).close()  # before a folder is made
-    with workplace(target.parent) as place:
+    with staging_folder(target.parent) as place:
         ready = place / "weights"
         if source is not None:
             _take(source, ready, release, _GIVEN_STEP)

@@ -15,14 +15,14 @@ from pathlib import Path
 from cantle.errors import UserError
 from cantle.file_lock import try_lock
 
-__all__ = ["NAME", "workplace"]
+__all__ = ["NAME", "staging_folder"]
 
 NAME = ".setup"
 _LOCK = "lock"
 
 
 @contextmanager
-def workplace(folder: Path) -> Iterator[Path]:
+def staging_folder(folder: Path) -> Iterator[Path]:
     """An empty folder inside `folder`, which is made when it is missing. Whatever happens, it is gone afterwards.
 
     So is `folder`, with those above it that were made here, if nothing was moved into it. Raises
