@@ -11,7 +11,7 @@ import pytest
 
 from cantle_ai.testing.server.received import Received
 from cantle_ai.testing.server.server import StrictServer
-from packages.cantle.tests.images.pictures import JPEG, PNG, drawn, encoded, lying, shown
+from packages.cantle.tests.images.pictures import JPEG, PNG, claiming, drawn, encoded, lying, shown
 from tests.support.cli import Cli
 from tests.support.extras import needs
 
@@ -179,11 +179,6 @@ def bare(cli: Cli, tmp_path: Path) -> Cli:
     return cli
 
 
-def large(width: int, height: int) -> bytes:
-    """A PNG image whose pixels nobody looks at."""
-    return PNG[:16] + width.to_bytes(4, "big") + height.to_bytes(4, "big") + PNG[24:]
-
-
 def test_without_pillow_an_image_that_fits_is_shown_as_it_is(bare: Cli) -> None:
     (bare.cwd / "a.png").write_bytes(PNG)
     (bare.cwd / "b.jpg").write_bytes(lying(JPEG, 6))
@@ -204,7 +199,7 @@ BMP = b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\x18\0
     ("data", "words"),
     [
         (BMP, ["is a BMP image, which has to be converted", "pip install 'cantle[images]'"]),
-        (large(9000, 10), ["9000x10 pixels", "pip install 'cantle[images]'"]),
+        (claiming(9000, 10), ["9000x10 pixels", "pip install 'cantle[images]'"]),
         (PNG[:-12] + bytes(4_000_000), ["begins like a PNG image, but is damaged"]),
     ],
 )

@@ -22,6 +22,14 @@ def png(width: int, height: int, *chunks: bytes) -> bytes:
 
 
 PNG = png(8, 6)
+
+
+def claiming(width: int, height: int) -> bytes:
+    """A PNG image that says that it has another size."""
+    header = struct.pack(">II", width, height) + PNG[24:29]
+    return PNG[:8] + png_chunk(b"IHDR", header) + PNG[33:]
+
+
 # 8x6 pixels: red at the top left, blue at the bottom right, else white; the first is grey.
 GREY_JPEG = base64.b64decode(
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62rZ4C8"

@@ -1,11 +1,14 @@
 """Images made to fit a model, and what is said of them."""
 
 import io
+import struct
 import threading
+import zlib
 from typing import Any
 
 import pytest
 
+from cantle.images import pillow
 from cantle.images.errors import UnusableImageError
 from cantle.images.kinds import PNG as PNG_KIND
 from cantle.images.limits import MAX_SOURCE, ImageLimits, limits_of
@@ -16,13 +19,15 @@ from packages.cantle.tests.images.pictures import (
     ANIMATED_GIF,
     EVERY_KIND,
     JPEG,
+    PNG,
+    claiming,
     drawn,
     encoded,
     exif,
     is_red,
     jpeg_segment,
     noise,
-    png,
+    png_chunk,
     shown,
     with_segments,
 )
@@ -289,9 +294,10 @@ def test_j03_data_that_end_early_are_refused(format: str) -> None:
 
 @pytest.mark.fault("J03")
 def test_j03_damage_inside_is_found_by_decoding() -> None:
-    data = bytearray(encoded(noise(60, 50), "PNG"))
-    data[len(data) // 2] ^= 0xFF
-    assert "can't be decoded" in refusal(bytes(data))
+    rows = bytearray(zlib.compress(bytes(9 * 6)))
+    rows[-1] ^= 0xFF
+    data = PNG[:33] + png_chunk(b"IDAT", bytes(rows)) + png_chunk(b"IEND")
+    assert "can't be decoded" in refusal(data)
 
 
 @pytest.mark.parametrize("seed", range(samples(2_000, 60)))
@@ -313,9 +319,7 @@ def test_random_damage_ends_in_an_image_or_in_words(seed: int) -> None:
 
 @pytest.mark.parametrize("size", [(20_000, 20_000), (1, 60_000_000)])
 def test_too_many_pixels_are_refused_before_they_are_decoded(size: tuple[int, int]) -> None:
-    data = bytearray(png(8, 6))
-    data[16:24] = size[0].to_bytes(4, "big") + size[1].to_bytes(4, "big")
-    assert f"{size[0]}x{size[1]} pixels, too many to decode" in refusal(bytes(data))
+    assert f"{size[0]}x{size[1]} pixels, too many to decode" in refusal(claiming(*size))
 
 
 def test_an_icon_that_holds_too_many_pixels_is_refused() -> None:
@@ -348,6 +352,28 @@ def test_formats_that_nothing_here_reads_are_named(data: bytes) -> None:
     assert ("HEIF" in words or "JPEG XL" in words) and "Convert" in words
 
 
+# --- what it was stored with
+
+
+def test_a_long_comment_does_not_keep_an_image_from_being_converted() -> None:
+    made = prepared(encoded(noise(40, 30, "L"), "GIF", comment=b"c" * 200_000), max_width=20)
+    assert len(made.data) < 10_000 and "comment" not in opened_info(made.data)
+
+
+def test_the_colour_profile_of_other_colours_is_not_passed_on() -> None:
+    made = prepared(encoded(drawn(40, 30, "CMYK"), "TIFF", icc_profile=b"a profile of ink"))
+    assert made.mime_type == "image/png" and "icc_profile" not in opened_info(made.data)
+    assert is_red(shown(made.data), 5, 5)
+
+
+def opened_info(data: bytes) -> dict[str, object]:
+    from PIL import Image
+
+    with Image.open(io.BytesIO(data)) as image:
+        image.load()
+        return dict(image.info)
+
+
 # --- the thread that it is done in
 
 
@@ -357,18 +383,32 @@ class _StoppedError(Exception):
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG", "BMP", "TIFF"])
 def test_what_the_check_raises_ends_the_work_at_once(format: str) -> None:
-    data = encoded(noise(1500, 1500), format)
+    data = encoded(noise(300, 300), format)
+    limits = ImageLimits(max_width=100)
     calls = 0
+    last = 0
 
     def check() -> None:
         nonlocal calls
         calls += 1
-        if calls == 3:
+        if calls == last:
             raise _StoppedError
 
-    with pytest.raises(_StoppedError):
-        prepare(data, ImageLimits(max_width=100), check)
-    assert calls == 3
+    prepare(data, limits, check)
+    for last in range(1, calls + 1):
+        calls = 0
+        with pytest.raises(_StoppedError):
+            prepare(data, limits, check)
+        assert calls == last
+
+
+def test_an_image_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pillow, "_LONGEST", 0.0)
+    # Runs of one pixel each, for which the decoder is slow.
+    sizes = struct.pack("<IiiHHIIiiII", 40, 50, 50, 1, 8, 1, 0, 0, 0, 256, 0)
+    head = b"BM" + struct.pack("<IHHI", 0, 0, 0, 54 + 1024) + sizes + bytes(1024)
+    with pytest.raises(UnusableImageError, match="is a BMP image that takes more than 0 seconds to decode"):
+        prepare(head + (b"\1\5" * 50 + b"\0\0") * 50 + b"\0\1", ImageLimits(), never)
 
 
 def test_who_waits_for_another_image_can_be_stopped() -> None:

@@ -47,8 +47,6 @@ def test_j03_an_image_that_ends_early_is_damaged_wherever_it_ends(data: bytes) -
     kept = {len(data) - 1} if data in (GIF, ANIMATED_GIF) else set()
     if data == ANIMATED_GIF:
         kept |= set(range(data.index(b"!\xf9"), len(data)))
-    if data == PNG:
-        kept |= set(range(len(data) - 4, len(data)))  # the checksum of an empty chunk
     for length in range(26, len(data)):
         assert (facts(data[:length]) is None) == (length not in kept), length
 
@@ -60,6 +58,49 @@ def test_j01_how_a_jpeg_image_lies(order: str, orientation: int) -> None:
     found = facts(with_segments(JPEG, segment))
     assert found is not None and found.orientation == orientation
     assert found.upright_size == ((8, 6) if orientation < 5 else (6, 8))
+
+
+@pytest.mark.fault("J03")
+@pytest.mark.parametrize("kind", [b"IHDR", b"IDAT", b"IEND"])
+def test_j03_a_png_image_with_a_wrong_checksum_is_damaged_though_it_can_be_decoded(kind: bytes) -> None:
+    start = PNG.index(kind)
+    end = start + 4 + int.from_bytes(PNG[start - 4 : start], "big")
+    assert facts(PNG[:end] + bytes([PNG[end] ^ 1]) + PNG[end + 1 :]) is None
+    assert facts(png(8, 6, png_chunk(b"teXt", b"a\0b")[:-1] + b"?")) == ImageFacts(
+        8, 6
+    )  # need not be understood
+
+
+@pytest.mark.fault("J03")
+def test_j03_a_png_image_without_the_colours_that_it_names_is_damaged() -> None:
+    colours = png_chunk(b"PLTE", bytes(6))
+    header = PNG[16:25] + b"\3" + PNG[26:29]
+    without = PNG[:8] + png_chunk(b"IHDR", header) + PNG[33:]
+    assert facts(without) is None
+    assert facts(without[:33] + colours + without[33:]) == ImageFacts(8, 6)
+
+
+def scans(count: int) -> bytes:
+    """The JPEG image with its only scan repeated, each after a comment that looks like the image's end."""
+    start = JPEG.index(b"\xff\xda")
+    scan = jpeg_segment(0xFE, b"\xff\xd9") + JPEG[start:-2]
+    return JPEG[:start] + scan * count + b"\xff\xd9"
+
+
+def test_a_jpeg_image_of_very_many_scans_is_refused_for_each_is_a_pass_over_all_of_it() -> None:
+    assert facts(scans(64)) == ImageFacts(8, 6)
+    assert facts(scans(65)) is None
+
+
+@pytest.mark.parametrize("tail", [b"\xff\xda" * 100, b"\xff\xd8 another image"])
+def test_what_follows_the_end_of_a_jpeg_image_does_not_matter(tail: bytes) -> None:
+    assert facts(JPEG + tail) == ImageFacts(8, 6)
+
+
+def test_an_image_of_very_many_parts_is_refused() -> None:
+    assert facts(png(8, 6, png_chunk(b"teXt") * 70_000)) is None
+    assert facts(with_segments(JPEG, jpeg_segment(0xFE, b"") * 70_000)) is None
+    assert facts(GIF[:25] + b"\x21\xfe\0" * 70_000 + GIF[25:]) is None
 
 
 XMP = jpeg_segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0<x:xmpmeta/>")

@@ -7,7 +7,7 @@ import pytest
 from cantle.images.limits import MAX_SOURCE
 from cantle_agent.tool import ToolError
 from cantle_ai.content import ImageContent
-from packages.cantle.tests.images.pictures import EVERY_KIND, JPEG, PNG, drawn, encoded, lying, png
+from packages.cantle.tests.images.pictures import EVERY_KIND, JPEG, PNG, claiming, drawn, encoded, lying, png
 from packages.cantle.tests.tools.harness import FakeContext, Tools, text_of
 from tests.support.extras import needs
 
@@ -32,6 +32,13 @@ async def test_j01_an_image_is_known_by_its_content(
 async def test_j01_text_that_is_called_an_image_is_text(tools: Tools) -> None:
     (tools.folder / "a.png").write_text("not an image\n", encoding="utf-8")
     assert text_of(await tools.read("a.png")) == "not an image\n"
+
+
+@pytest.mark.fault("J01")
+@pytest.mark.parametrize("text", ["GIF89a is a format of 1989.\n" * 3, "GIF87a", "RIFF1234WEBP\n", "BM\n"])
+async def test_j01_text_that_begins_like_an_image_is_text(tools: Tools, text: str) -> None:
+    (tools.folder / "a").write_text(text, encoding="utf-8", newline="")
+    assert text_of(await tools.read("a")) == text
 
 
 @pytest.mark.fault("J01")
@@ -60,8 +67,8 @@ async def test_a_format_that_is_to_be_converted_is_read(tools: Tools, format: st
         (b"\x89PNG\r\n\x1a\n" + b"broken", ["begins like a PNG image", "damaged"]),
         (PNG[:60], ["begins like a PNG image", "damaged"]),
         (b"\xff\xd8\xff\xe0" + bytes(40), ["begins like a JPEG image", "damaged"]),
-        (b"GIF89a", ["begins like a GIF image", "damaged"]),
-        (PNG[:16] + b"\0\0\x4e\x20" * 2 + PNG[24:], ["20000x20000 pixels", "smaller copy"]),
+        (b"GIF89a" + bytes(8), ["begins like a GIF image", "damaged"]),
+        (claiming(20_000, 20_000), ["20000x20000 pixels", "smaller copy"]),
     ],
 )
 async def test_j03_an_image_that_can_not_be_shown_is_refused_in_words(

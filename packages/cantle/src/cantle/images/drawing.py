@@ -38,7 +38,7 @@ class Drawing(Struct, frozen=True):
 
 def require_sound(kind: ImageKind, data: bytes, check: Check) -> None:
     """Raise :class:`UnusableImageError` unless all of the image can be decoded."""
-    with opened(kind, data, check) as picture:
+    with opened(kind, data, check) as (picture, _):
         _require_room(kind, picture)
         picture.load()
 
@@ -50,7 +50,7 @@ def draw(
 
     Raises :class:`UnusableImageError` for data that can't be decoded, and for what can't be made to fit.
     """
-    with opened(kind, data, check) as picture:
+    with opened(kind, data, check) as (picture, still_wanted):
         stored = picture.size
         several = facts.animated if facts is not None else bool(getattr(picture, "is_animated", False))
         orientation = _orientation(kind, picture) if facts is None else facts.orientation
@@ -62,13 +62,15 @@ def draw(
             picture.draft(None, (lying[0] * 2, lying[1] * 2))
         _require_room(kind, picture)
         picture.load()
-        check()
+        still_wanted()
         plain = _plain(picture)
-        check()
+        # Encoders would write along what it was stored with: comments, and the profile of other colours.
+        plain.info.clear()
+        still_wanted()
         if plain.size != lying:
             plain = plain.resize(lying, lanczos(), reducing_gap=2.0)
         plain = turned(plain, orientation)
-        encoded = _encoded(plain, limits, lossless=kind not in _LOSSY, check=check)
+        encoded = _encoded(plain, limits, lossless=kind not in _LOSSY, check=still_wanted)
     if encoded is None:
         raise UnusableImageError(
             f"is {kind.described} that stays above {limits.max_bytes:,} bytes of base64 however it is encoded",

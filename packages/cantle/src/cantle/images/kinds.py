@@ -59,7 +59,9 @@ def identify_image(head: bytes) -> ImageKind | None:
     """The image format that the first :data:`HEAD` bytes show, None for anything else."""
     accepted = image_type(head)
     if accepted is not None:
-        return _ACCEPTED[accepted]
+        kind = _ACCEPTED[accepted]
+        # A text may begin like these two. Their images have zero bytes in the header.
+        return None if kind in (GIF, WEBP) and b"\0" not in head else kind
     if head.startswith(b"BM"):
         return BMP if len(head) >= 26 and head[6:10] == b"\0\0\0\0" else None
     if head.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")):

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from time import monotonic
 from typing import Any, Final, Protocol, cast
 
 from cantle.images.errors import UnusableImageError
@@ -24,13 +25,15 @@ Check = Callable[[], None]
 
 _lock: Final = threading.Lock()
 _WAIT: Final = 0.05
+_LONGEST: Final = 60.0
+"""Seconds for one image: twenty times what the largest that are decoded take. Longer ones are made to waste time."""
 
 
 class Picture(Protocol):
     """What is used of Pillow's image."""
 
     mode: str
-    info: Mapping[str, object]
+    info: dict[str, object]
 
     @property
     def size(self) -> tuple[int, int]: ...
@@ -59,23 +62,24 @@ def has_pillow() -> bool:
 
 
 @contextmanager
-def opened(kind: ImageKind, data: bytes, check: Check) -> Iterator[Picture]:
-    """The image in `data`, not decoded yet. `check` is called while its data are read.
+def opened(kind: ImageKind, data: bytes, check: Check) -> Iterator[tuple[Picture, Check]]:
+    """The image in `data`, not decoded yet, and the check to call between steps of the work on it.
 
-    Whatever Pillow raises inside the block becomes :class:`UnusableImageError`; what `check` raises comes through.
+    It calls `check`, as reading the data does, and bounds the time. What `check` raises comes through; whatever
+    Pillow raises inside the block becomes :class:`UnusableImageError`.
     """
     assert kind.decoder is not None
     module, name = kind.decoder
-    source = _Source(data, check)
     with _alone(check):
+        watch = _Watch(kind, check)
         try:
             decoder = getattr(import_module(f"PIL.{module}"), name)
-            yield cast("Picture", decoder(source))
+            yield cast("Picture", decoder(_Source(data, watch))), watch
         except UnusableImageError:
             raise
         except Exception as error:  # noqa: BLE001 - on data made to break it, a decoder may raise anything
-            if source.stopped is not None:
-                raise source.stopped from None
+            if watch.stopped is not None:
+                raise watch.stopped from None
             said = (str(error).partition("\n")[0] or type(error).__name__)[:100]
             raise UnusableImageError(
                 f"is {kind.described} that can't be decoded ({said})",
@@ -125,15 +129,32 @@ class _Source(io.BytesIO):
     def __init__(self, data: bytes, check: Check) -> None:
         super().__init__(data)
         self._check = check
-        self.stopped: Exception | None = None
 
     def read(self, size: int | None = -1, /) -> bytes:
+        self._check()
+        return super().read(size)
+
+
+class _Watch:
+    """A check that also ends work that takes too long, and keeps what was raised: decoders may hide it."""
+
+    def __init__(self, kind: ImageKind, check: Check) -> None:
+        self._kind = kind
+        self._check = check
+        self._end = monotonic() + _LONGEST
+        self.stopped: Exception | None = None
+
+    def __call__(self) -> None:
         try:
             self._check()
+            if monotonic() > self._end:
+                raise UnusableImageError(
+                    f"is {self._kind.described} that takes more than {_LONGEST:.0f} seconds to decode",
+                    "Convert it to PNG with a program that can read it.",
+                )
         except Exception as stop:
             self.stopped = stop
             raise
-        return super().read(size)
 
 
 @contextmanager
