@@ -110,8 +110,7 @@ def test_another_value_of_shell_leftovers_is_refused(cli: Cli) -> None:
     assert 'shellLeftovers must be "keep" or "kill", not "maybe"' in done.stderr
 
 
-@pytest.mark.fault("H-01")
-def test_h01_exit_codes_are_known_where_the_starter_ignores_its_children(cli: Cli) -> None:
+def test_exit_codes_are_known_where_the_starter_ignores_its_children(cli: Cli) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 

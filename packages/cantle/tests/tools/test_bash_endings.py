@@ -308,8 +308,7 @@ IGNORING = """
 """
 
 
-@pytest.mark.fault("H-01")
-def test_h01_an_exit_code_that_others_have_taken_is_no_success(tmp_path: Path) -> None:
+def test_an_exit_code_that_others_have_taken_is_no_success(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(IGNORING)],
         cwd=tmp_path,
