@@ -44,10 +44,10 @@ def test_whatever_goes_wrong_with_it_the_answer_is_the_same(tmp_path: Path, scri
 
 @posix
 @needs("search")
-def test_when_it_ends_half_way_the_rest_is_searched_without_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("messages", [1, 2, 3, 4, 5, 6, 7, 8, 9])
+def test_wherever_it_ends_nothing_is_missed_or_told_twice(tmp_path: Path, messages: int) -> None:
     write_files(tmp_path, {f"in/{name}": content for name, content in FILES.items()})
-    # The first file's messages, whole, and no more.
-    program = program_that(tmp_path, f'"{find_ripgrep()}" "$@" | head -3; exit 1')
+    program = program_that(tmp_path, f'"{find_ripgrep()}" "$@" | head -{messages}')
     assert grep_text(tmp_path, "hit", program, "in") == FOUND
 
 

@@ -3,6 +3,7 @@
 import os
 import random
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,9 @@ def test_i06_what_a_glob_takes(glob: str, taken: list[str], left: list[str]) -> 
     assert [path for path in left if takes(glob, path)] == []
 
 
-@pytest.mark.parametrize("glob", ["[", "[a", "[a-", "{a", "{a,{b}", "a\\", "[[:what:]]"])
+@pytest.mark.parametrize(
+    "glob", ["[", "[a", "[a-", "{a", "{a,{b}", "a\\", "[[:what:]]", "{a,b}*********" + "x*" * 9]
+)
 def test_a_glob_that_means_nothing_is_refused(glob: str) -> None:
     with pytest.raises(GlobError):
         path_glob(glob)
@@ -96,3 +99,11 @@ def test_globs_take_the_files_that_they_take_for_ripgrep(tmp_path: Path) -> None
         expression = path_glob(glob)[0]
         ours = [path for path in files if expression.fullmatch(os.fsdecode(path))]
         assert ours == theirs[:-1], glob
+
+
+def test_no_glob_keeps_a_search_busy_for_ever() -> None:
+    begun = time.process_time()
+    for glob in ("*a*a*a*a*a*a*a*a*a*b", "**/a*a/**/a*a/**/a*a/**/a*a/**/b", "*?a*[ab]*a*a*a*a*b*c"):
+        for path in ("a" * 250, "/".join(["aa"] * 1_000)):
+            assert not takes(glob, path)
+    assert time.process_time() - begun < 2

@@ -3,6 +3,7 @@
 import os
 import random
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -238,3 +239,34 @@ def test_folders_may_be_nested_deeper_than_python_calls_itself(tmp_path: Path) -
     finally:
         # Python's own removal gives up on such a tree.
         subprocess.run(["rm", "-rf", str(here / "d")], check=True, timeout=50)
+
+
+def test_thousands_of_lines_cost_hardly_more_than_ten() -> None:
+    def seconds(lines: int) -> float:
+        rules = parse_ignore_file(
+            "".join(f"/dir{n}/*.log\nname{n}\n*.ext{n}\n/a{n}/b\n" for n in range(lines)).encode()
+        )
+        assert (
+            rules is not None
+            and rules.verdict(b"x/name1")
+            and rules.verdict(b"dir1/a.log")
+            and rules.verdict(b"x.ext1")
+        )
+        begun = time.process_time()
+        for number in range(2_000):
+            assert rules.verdict(b"some/path/to/a/file%d.py" % number) is None
+        return time.process_time() - begun
+
+    assert min(seconds(5_000) for _ in range(3)) < 10 * min(seconds(5) for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    "line", ["*a*a*a*a*a*a*a*a*b", "**/a/**/a/**/a/**/a/**/a/**/b", "*a?a*[a-z]*a*a*a*a*b*"]
+)
+def test_no_line_keeps_a_walk_busy_for_ever(line: str) -> None:
+    rules = parse_ignore_file(line.encode())
+    assert rules is not None
+    begun = time.process_time()
+    for path in (b"a" * 250, b"/".join([b"a"] * 1_500)):
+        assert rules.verdict(path) is None
+    assert time.process_time() - begun < 2

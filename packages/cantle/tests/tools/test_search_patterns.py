@@ -27,8 +27,8 @@ def ripgrep_lines(path: Path, node: Node) -> list[int]:
     program = find_ripgrep()
     assert program is not None
     ripgrep = Ripgrep(program, str(path.parent), node, context=0, most=1_000_000, halt=Halt())
-    found = list(ripgrep.search([os.fsencode(path.name)], unchecked))
-    return [line.number for _, lines in found for line in lines or ()]
+    found = ripgrep.search([os.fsencode(path.name)], unchecked)
+    return [line.number for _, lines in found for line in lines]
 
 
 def automaton_lines(path: Path, node: Node) -> list[int]:
@@ -68,7 +68,7 @@ def test_an_expression_and_a_line_of_it(tmp_path: Path, pattern: str, line: str)
         ("a*+", "possessive"), ("a{2}+", "possessive"), ("(?#x)a", "comment"), ("(?x) a", "flag x"), ("(?m-i)a", ""),
         ("(?-u)a", "flag u"), ("\\Aa", "write ^"), ("a\\z", "write $"), ("a\\Z", "write $"), ("a\\nb", "line end"),
         ("a\nb", "line end"), ("[\\n]", "line end"), ("\\p{Greek}", "general categories"), ("\\p{Script=Greek}", "general"),
-        ("x**", "repetition"), ("[a-z&&[^b]]", "&&"), ("[a[bc]]", "\\["), ("[[:what:]]", "\\["), ("[z-a]", "backwards"), ("(", "\\("), (")", "\\)"),
+        ("x**", "repetition"), ("\udcff", "half"), ("[a-z&&[^b]]", "&&"), ("[a[bc]]", "\\["), ("[[:what:]]", "\\["), ("[z-a]", "backwards"), ("(", "\\("), (")", "\\)"),
         ("[a", "]"), ("*a", "repetition"), ("+", "repetition"), ("a|*", "repetition"), ("\\", "ends"), ("\\y", "\\y"),
         ("a{2000}", "1,000"), ("a{3,2}", "{3,2}"), ("(?P<1>a)", "name"), ("\\x{110000}", "\\x"), ("\\ud800", "\\u"),
         ("((a{999}){999}){9}", "too large"), ("\\K", "\\K"), ("(?(1)a)", "condition"), ("(?R)", "recursion"),
@@ -90,8 +90,9 @@ def test_a_plain_text_is_taken_as_it_stands(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("a.b(c)[\nA.B(C)[\naxb(c)[\n", "utf-8")
     assert own_lines(tmp_path / "f", literal_node("a.b(c)[")) == [1]
     assert own_lines(tmp_path / "f", literal_node("a.b(c)[", ignore_case=True)) == [1, 2]
-    with pytest.raises(PatternError):
-        literal_node("a\nb")
+    for text in ("a\nb", "a\ud800"):
+        with pytest.raises(PatternError):
+            literal_node(text)
 
 
 ALPHABET = list("aabbcABKkSs01_ -.éßſ\u212a\u0301İı½²ǅǆΣσς日ⅠⅰⓐⒶ\u2028\u200d\t\r\x0b\x1c𝒜")

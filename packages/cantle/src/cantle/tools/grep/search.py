@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -125,11 +126,13 @@ class _Place:
 
 
 class _Glob(Struct, frozen=True):
-    matches: object
+    """Which files a search is narrowed to."""
+
+    expression: re.Pattern[str]
     excludes: bool
 
     def takes(self, path: bytes) -> bool:
-        return (self.matches.fullmatch(os.fsdecode(path)) is not None) is not self.excludes  # type: ignore[attr-defined]
+        return (self.expression.fullmatch(os.fsdecode(path)) is None) is self.excludes
 
 
 def _glob(text: str) -> _Glob:

@@ -79,16 +79,27 @@ class Content(Struct, kw_only=True):
             try:
                 for path, lines in ripgrep.search(batch, self.check):
                     done = batch.index(path, done) + 1
-                    if lines is None:
-                        yield from self._by_ourselves(iter([path]))
-                    elif self._is_text(path):
-                        yield FileLines(path, iter(lines))
+                    if self._is_text(path):
+                        yield FileLines(path, self._completed(path, lines))
             except (RipgrepError, ValueError):
                 # Whatever it is that it can't do, we can.
                 yield from self._by_ourselves(iter(batch[done:]))
                 continue
             if ripgrep.failed:
                 self._note_unreadable(batch)
+
+    def _completed(self, path: bytes, lines: Iterator[Line]) -> Iterator[Line]:
+        """The lines of a file; where ripgrep gives up, those that it has not told are found by ourselves."""
+        told = 0
+        try:
+            for line in lines:
+                told += 1
+                yield line
+        except (RipgrepError, ValueError):
+            whole = matching_lines(
+                joined(os.fsencode(self.root), path), LineMatcher(self.node), self.context, self.check
+            )
+            yield from islice(self._read(path, whole), told, None)
 
     def _is_text(self, path: bytes) -> bool:
         try:

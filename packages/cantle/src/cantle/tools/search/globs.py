@@ -24,6 +24,10 @@ class GlobError(ValueError):
 END = "\0"
 """What a path of a folder ends with while it is matched: no name holds it, and no wildcard takes it."""
 
+_STAR = f"[^/{END}]*"
+_FOLDERS = "(?:.*/)?"
+_MOST_STARS = 8
+
 _POSIX = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
@@ -49,8 +53,9 @@ def glob_source(glob: str, *, braces: bool) -> str:
 
     Raises :class:`GlobError`.
     """
-    parts: list[str] = []
+    tokens: list[str] = []
     position, depth = 0, 0
+    in_braces = False
     while position < len(glob):
         character = glob[position]
         if character == "*":
@@ -67,10 +72,46 @@ def glob_source(glob: str, *, braces: bool) -> str:
                 source = f"[^/{END}]"
             elif braces and character in "{,}":
                 source, depth = _brace(character, depth)
-        parts.append(source)
+                in_braces = in_braces or character == "{"
+        tokens.append(source)
     if depth:
         raise GlobError("its { is not closed by }")
-    return "".join(parts)
+    if not in_braces:
+        return _without_backtracking(tokens)
+    if sum(token in (_STAR, _FOLDERS) for token in tokens) > _MOST_STARS:
+        raise GlobError(f"it has braces and more than {_MOST_STARS} stars")
+    return "".join(tokens)
+
+
+def _without_backtracking(tokens: list[str]) -> str:
+    """The tokens as one expression whose work grows with the length of a path, and no faster.
+
+    What stands between two stars may be taken at the first place where it matches: whatever a later place would
+    leave to the second star, the first leaves as well.
+    """
+    first, *others = [_in_folders(part) for part in _parted(tokens, _FOLDERS)]
+    return first + _taken_first(others, _FOLDERS, f"(?:[^{END}]*?/)??")
+
+
+def _in_folders(tokens: list[str]) -> str:
+    """The same for tokens without `**/`."""
+    first, *others = ["".join(part) for part in _parted(tokens, _STAR)]
+    return first + _taken_first(others, _STAR, f"[^/{END}]*?")
+
+
+def _taken_first(parts: list[str], star: str, lazy: str) -> str:
+    """Parts that each stand behind a star: all but the last one at the first place where they match."""
+    return "".join(f"(?>{lazy}{part})" for part in parts[:-1]) + "".join(star + part for part in parts[-1:])
+
+
+def _parted(tokens: list[str], sign: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for token in tokens:
+        if token == sign:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
 
 
 def path_glob(glob: str) -> tuple[re.Pattern[str], bool]:
@@ -96,10 +137,10 @@ def _stars(glob: str, start: int, edges: str) -> tuple[str, int]:
         if end == len(glob) or glob[end] in edges:
             return f"[^{END}]+", end
         if glob[end] == "/":
-            return "(?:.*/)?", end + 1
+            return _FOLDERS, end + 1
         if glob.startswith("\\/", end):
-            return "(?:.*/)?", end + 2
-    return f"[^/{END}]*", end
+            return _FOLDERS, end + 2
+    return _STAR, end
 
 
 def _brace(character: str, depth: int) -> tuple[str, int]:

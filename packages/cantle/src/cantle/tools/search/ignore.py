@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
 
-from cantle.tools.search.globs import END, GlobError, glob_source
+from cantle.tools.search.globs import END, GlobError, glob_source, has_wildcards
 from cantle.tools.search.raw_files import joined, read_head
 
 __all__ = ["IgnoreFile", "Rules", "parse_ignore_file", "rules_above", "rules_below"]
@@ -30,55 +31,140 @@ _EXCLUDE = 3
 _END = END.encode()
 
 
-class IgnoreFile(Struct, frozen=True):
-    """The rules of one file: an expression whose groups are its lines, the last first, and which of them negate."""
+class _Lines:
+    """Lines of an ignore file that need an expression: one for all, in which the last line has the first word."""
 
-    pattern: re.Pattern[bytes]
-    negated: tuple[bool, ...]
+    __slots__ = ("_pattern", "_sources")
+
+    def __init__(self) -> None:
+        self._sources: list[tuple[int, str]] = []
+        self._pattern: re.Pattern[bytes] | None = None
+
+    def add(self, number: int, source: str) -> None:
+        self._sources.append((number, source))
+
+    def last(self, path: bytes) -> int:
+        """The number of the last line that takes the path, -1 for none."""
+        if not self._sources:
+            return -1
+        if self._pattern is None:
+            source = "|".join(f"({source})" for _, source in reversed(self._sources))
+            self._pattern = re.compile(source.encode("iso-8859-1"), re.DOTALL)
+        found = self._pattern.fullmatch(path)
+        return -1 if found is None or found.lastindex is None else self._sources[-found.lastindex][0]
+
+
+class _Literals:
+    """Lines that are looked up: for folders alone, and for whatever has the name."""
+
+    __slots__ = ("_any", "_folders")
+
+    def __init__(self) -> None:
+        self._any: dict[bytes, int] = {}
+        self._folders: dict[bytes, int] = {}
+
+    def add(self, number: int, name: bytes, *, folders: bool) -> None:
+        (self._folders if folders else self._any)[name] = number
+
+    def last(self, name: bytes, is_folder: bool) -> int:
+        found = self._any.get(name, -1)
+        return max(found, self._folders.get(name, -1)) if is_folder else found
+
+
+class IgnoreFile:
+    """The rules of one file. A file of thousands of lines costs hardly more to ask than one of ten."""
+
+    __slots__ = (
+        "_below",
+        "_endings",
+        "_lengths",
+        "_names",
+        "_negated",
+        "_other_names",
+        "_other_paths",
+        "_paths",
+    )
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._negated: list[bool] = []
+        self._names = _Literals()
+        self._endings = _Literals()
+        """Of lines such as `*.log`."""
+        self._lengths: set[int] = set()
+        self._other_names = _Lines()
+        self._paths = _Literals()
+        self._below: dict[bytes, _Lines] = {}
+        """Of lines such as `/src/*.log`, by their first folder."""
+        self._other_paths = _Lines()
+        for line in lines:
+            self._add(line)
+
+    def __bool__(self) -> bool:
+        return bool(self._negated)
 
     def verdict(self, path: bytes) -> bool | None:
         """Whether the path is ignored; None when no line speaks of it. `path` counts from the file's folder, and
         ends with NUL where it is a folder.
         """
-        found = self.pattern.fullmatch(path)
-        if found is None or found.lastindex is None:
-            return None
-        return not self.negated[found.lastindex - 1]
+        is_folder = path.endswith(_END)
+        bare = path[:-1] if is_folder else path
+        folder, _, name = bare.rpartition(b"/")
+        last = max(
+            self._names.last(name, is_folder),
+            self._paths.last(bare, is_folder),
+            self._other_names.last(name + path[len(bare) :]),
+            self._other_paths.last(path),
+        )
+        for length in self._lengths:
+            last = max(last, self._endings.last(name[-length:], is_folder))
+        if folder and (below := self._below.get(folder.partition(b"/")[0])) is not None:
+            last = max(last, below.last(path))
+        return None if last < 0 else not self._negated[last]
+
+    def _add(self, line: str) -> None:
+        if line.startswith("#"):
+            return
+        line = _without_trailing_spaces(line)
+        negated = line.startswith("!")
+        line = line[negated:]
+        folders = line.endswith("/")
+        line = line.removesuffix("/")
+        anchored = "/" in line
+        line = line.removeprefix("/")
+        if not line:
+            return
+        try:
+            source = f"{glob_source(line, braces=False)}{END}{'' if folders else '?'}"
+        except GlobError:
+            return
+        number = len(self._negated)
+        self._negated.append(negated)
+        if anchored:
+            self._add_path(number, line, source, folders=folders)
+        elif not has_wildcards(line):
+            self._names.add(number, line.encode("iso-8859-1"), folders=folders)
+        elif line.startswith("*") and len(line) > 1 and not has_wildcards(line[1:]):
+            self._endings.add(number, line[1:].encode("iso-8859-1"), folders=folders)
+            self._lengths.add(len(line) - 1)
+        else:
+            self._other_names.add(number, source)
+
+    def _add_path(self, number: int, line: str, source: str, *, folders: bool) -> None:
+        first, _, rest = line.partition("/")
+        if not has_wildcards(line):
+            self._paths.add(number, line.encode("iso-8859-1"), folders=folders)
+        elif rest and not has_wildcards(first):
+            self._below.setdefault(first.encode("iso-8859-1"), _Lines()).add(number, source)
+        else:
+            self._other_paths.add(number, source)
 
 
 @lru_cache(maxsize=256)
 def parse_ignore_file(data: bytes) -> IgnoreFile | None:
     """The rules in an ignore file with these bytes; None when there are none. A line that means nothing is no rule."""
-    sources: list[str] = []
-    negated: list[bool] = []
     # ISO-8859-1 makes every byte a character, which is how git matches.
-    for line in reversed(data.removeprefix(b"\xef\xbb\xbf").decode("iso-8859-1").split("\n")):
-        rule = _rule(line.removesuffix("\r"))
-        if rule is not None:
-            sources.append(f"({rule[0]})")
-            negated.append(rule[1])
-    if not sources:
-        return None
-    return IgnoreFile(re.compile("|".join(sources).encode("iso-8859-1"), re.DOTALL), tuple(negated))
-
-
-def _rule(line: str) -> tuple[str, bool] | None:
-    if line.startswith("#"):
-        return None
-    line = _without_trailing_spaces(line)
-    negated = line.startswith("!")
-    line = line[negated:]
-    folders = line.endswith("/")
-    line = line.removesuffix("/")
-    anchored = "/" in line
-    line = line.removeprefix("/")
-    if not line:
-        return None
-    try:
-        source = glob_source(line, braces=False)
-    except GlobError:
-        return None
-    return f"{'' if anchored else '(?:.*/)?'}{source}{END}{'' if folders else '?'}", negated
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("iso-8859-1")
+    return IgnoreFile(line.removesuffix("\r") for line in text.split("\n")) or None
 
 
 def _without_trailing_spaces(line: str) -> str:

@@ -114,6 +114,7 @@ _REFUSED = {
 
 def parse_pattern(text: str, *, ignore_case: bool = False) -> Node:
     """What an expression means. Raises :class:`PatternError`."""
+    _refuse_halves(text)
     parser = _Parser(text, ignore_case)
     node = parser.alternatives(0)
     if parser.position < len(text):
@@ -125,11 +126,17 @@ def parse_pattern(text: str, *, ignore_case: bool = False) -> Node:
 
 def literal_node(text: str, *, ignore_case: bool = False) -> Node:
     """That text as it stands. Raises :class:`PatternError` for a line end."""
+    _refuse_halves(text)
     if "\n" in text:
         raise PatternError(
             "it holds a line end, but lines are searched one by one; search for one line of it."
         )
     return Sequence(tuple(_literal(character, ignore_case) for character in text))
+
+
+def _refuse_halves(text: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise PatternError("it holds half of a character (a lone surrogate); write the whole character.")
 
 
 def node_size(node: Node) -> int:

@@ -117,12 +117,12 @@ class Ripgrep:
             *(f"--max-count={most}", f"--context={context}", "--regexp", ripgrep_source(node), "--"),
         ]
 
-    def search(self, paths: Sequence[bytes], check: Check) -> Iterator[tuple[bytes, list[Line] | None]]:
-        """The files with matches, in the order of `paths`, each with its lines; None in their place when one of them
-        is too long to be held.
+    def search(self, paths: Sequence[bytes], check: Check) -> Iterator[tuple[bytes, Iterator[Line]]]:
+        """The files with matches, in the order of `paths`, each with its lines, which come as they are found.
 
-        Raises :class:`RipgrepError`, with nothing wrong in what came before. Afterwards, `failed` says whether
-        there were files that could not be read.
+        Both raise :class:`RipgrepError`, with nothing wrong in what came before; the lines also when one is too
+        long to be held, and then the next files come all the same. Afterwards, `failed` says whether there were
+        files that could not be read.
         """
         import subprocess
 
@@ -149,10 +149,11 @@ class Ripgrep:
             process.wait()
 
 
-def _files(messages: Iterator[_Message | None]) -> Iterator[tuple[bytes, list[Line] | None]]:
+def _files(messages: Iterator[_Message | None]) -> Iterator[tuple[bytes, Iterator[Line]]]:
     for message in messages:
+        # Lines that nobody wanted, and the end of their file, are passed over.
         if message is None:
-            break
+            continue
         if message.type == "summary":
             return
         if message.type == "begin" and message.data is not None and message.data.path is not None:
@@ -163,17 +164,15 @@ def _files(messages: Iterator[_Message | None]) -> Iterator[tuple[bytes, list[Li
     raise RipgrepError("it ended before it was done")
 
 
-def _lines(messages: Iterator[_Message | None]) -> list[Line] | None:
-    lines: list[Line] = []
-    held = True
+def _lines(messages: Iterator[_Message | None]) -> Iterator[Line]:
     for message in messages:
         if message is None:
-            held = False
-        elif message.type == "end":
-            return lines if held else None
-        elif message.data is not None and message.data.lines is not None:
+            raise RipgrepError("a line is too long to be held")
+        if message.type == "end":
+            return
+        if message.data is not None and message.data.lines is not None:
             line = message.data.lines.data().removesuffix(b"\n")[:KEPT]
-            lines.append(Line(message.data.line_number or 0, line, message.type == "match"))
+            yield Line(message.data.line_number or 0, line, message.type == "match")
     raise RipgrepError("it ended within a file")
 
 
