@@ -10,7 +10,8 @@ import pytest
 
 from cantle.tools.grep.search import Request, search
 from cantle.tools.search.content import Content
-from cantle.tools.search.pattern import Node, parse_pattern
+from cantle.tools.search.nodes import Node
+from cantle.tools.search.pattern import parse_pattern
 from cantle.tools.search.ripgrep import Halt, find_ripgrep
 from cantle.tools.search.walk import Unreadable, walk
 from cantle_agent.tool import ToolError, ToolResult

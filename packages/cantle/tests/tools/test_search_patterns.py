@@ -12,7 +12,8 @@ import pytest
 from cantle.tools.search.automaton import Automaton
 from cantle.tools.search.expressions import backtracking
 from cantle.tools.search.lines import LineMatcher, matching_lines
-from cantle.tools.search.pattern import Node, PatternError, literal_node, parse_pattern
+from cantle.tools.search.nodes import Node
+from cantle.tools.search.pattern import PatternError, literal_node, parse_pattern
 from cantle.tools.search.ripgrep import Halt, Ripgrep, find_ripgrep
 from packages.cantle.tests.tools.searching import unchecked
 from tests.support.extras import needs

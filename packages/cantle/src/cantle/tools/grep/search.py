@@ -15,7 +15,8 @@ from cantle.tools.paths import existing_path, kind_name
 from cantle.tools.search.content import Content, FileLines
 from cantle.tools.search.globs import GlobError, path_glob
 from cantle.tools.search.lines import KEPT, Line, is_text
-from cantle.tools.search.pattern import Node, PatternError, literal_node, parse_pattern
+from cantle.tools.search.nodes import Node
+from cantle.tools.search.pattern import PatternError, literal_node, parse_pattern
 from cantle.tools.search.results import Listing, shown_name
 from cantle.tools.search.ripgrep import Halt
 from cantle.tools.search.walk import Unreadable, walk

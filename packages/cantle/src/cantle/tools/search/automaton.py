@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from cantle.tools.search.charsets import named
 from cantle.tools.search.expressions import character_ranges
-from cantle.tools.search.pattern import Alternatives, Anchor, CharacterSet, Node, Repeat, Sequence
+from cantle.tools.search.nodes import Alternatives, Anchor, CharacterSet, Node, Repeat, Sequence
 
 __all__ = ["Automaton"]
 

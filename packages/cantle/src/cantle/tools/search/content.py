@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cantle.tools.blocking import Check
 from cantle.tools.search.lines import HEAD, Line, LineMatcher, is_text, matching_lines
-from cantle.tools.search.pattern import Node
+from cantle.tools.search.nodes import Node
 from cantle.tools.search.raw_files import joined, open_file, read_head
 from cantle.tools.search.ripgrep import ARGUMENT_BYTES, Halt, Ripgrep, RipgrepError
 from cantle.tools.search.walk import Unreadable

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from cantle.tools.search.charsets import MAX, Ranges, folded, folded_ascii, named, negated, normalized
-from cantle.tools.search.pattern import Alternatives, Anchor, CharacterSet, Named, Node, Repeat, Sequence
+from cantle.tools.search.nodes import Alternatives, Anchor, CharacterSet, Named, Node, Repeat, Sequence
 
 __all__ = ["backtracking", "character_ranges", "python_source", "required_text", "ripgrep_source"]
 

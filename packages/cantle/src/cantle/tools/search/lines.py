@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from cantle.tools.blocking import Check
 from cantle.tools.search.expressions import backtracking, python_source, required_text
-from cantle.tools.search.pattern import Node
+from cantle.tools.search.nodes import Node
 from cantle.tools.search.raw_files import open_file
 
 if TYPE_CHECKING:

@@ -14,80 +14,24 @@ how much of it a repetition takes makes no difference.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from cantle.tools.search.charsets import CATEGORIES, POSIX, negated
+from cantle.tools.search.nodes import (
+    Alternatives,
+    Anchor,
+    CharacterSet,
+    Named,
+    Node,
+    Repeat,
+    Sequence,
+    node_size,
+)
 
-from msgspec import Struct
-
-from cantle.tools.search.charsets import CATEGORIES, POSIX
-
-__all__ = [
-    "Alternatives",
-    "Anchor",
-    "CharacterSet",
-    "Node",
-    "PatternError",
-    "Repeat",
-    "Sequence",
-    "literal_node",
-    "parse_pattern",
-]
+__all__ = ["PatternError", "literal_node", "parse_pattern"]
 
 
 class PatternError(ValueError):
     """An expression that is not searched for; the text says why, and what to write."""
 
-
-class Named(Struct, frozen=True):
-    """A set by its name: `d`, `w`, `s` or a general category."""
-
-    name: str
-    negated: bool
-
-
-class CharacterSet(Struct, frozen=True):
-    """One character of a set."""
-
-    items: tuple[tuple[int, int] | Named, ...]
-    negated: bool = False
-    fold: bool = False
-    """Whether case is ignored."""
-
-    @property
-    def single(self) -> str | None:
-        """The only character of it, if it is one that is written with its case."""
-        if self.negated or self.fold or len(self.items) != 1 or isinstance(self.items[0], Named):
-            return None
-        low, high = self.items[0]
-        return chr(low) if low == high else None
-
-
-class Anchor(Struct, frozen=True):
-    """A place between two characters."""
-
-    kind: Literal["start", "end", "word", "inside", "word-start", "word-end"]
-
-
-class Sequence(Struct, frozen=True):
-    """One after the other."""
-
-    parts: tuple[Node, ...]
-
-
-class Alternatives(Struct, frozen=True):
-    """One of them."""
-
-    parts: tuple[Node, ...]
-
-
-class Repeat(Struct, frozen=True):
-    """The same, again and again; `most` is None for no end."""
-
-    part: Node
-    least: int
-    most: int | None
-
-
-Node: TypeAlias = CharacterSet | Anchor | Sequence | Alternatives | Repeat
 
 _MOST = 1_000
 """Of a counted repetition."""
@@ -137,15 +81,6 @@ def literal_node(text: str, *, ignore_case: bool = False) -> Node:
 def _refuse_halves(text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise PatternError("it holds half of a character (a lone surrogate); write the whole character.")
-
-
-def node_size(node: Node) -> int:
-    """How many characters and places it has, with its repetitions written out."""
-    if isinstance(node, Repeat):
-        return node_size(node.part) * max(node.least + 1 if node.most is None else node.most, 1)
-    if isinstance(node, Sequence | Alternatives):
-        return 1 + sum(map(node_size, node.parts))
-    return 1
 
 
 def _literal(character: str, fold: bool) -> CharacterSet:
@@ -357,22 +292,22 @@ class _Parser:
             )
         return chr(code)
 
-    def _property(self, negated: bool) -> Named:
+    def _property(self, excludes: bool) -> Named:
         name = self._next("\\p")
         if name == "{":
             end = self._text.find("}", self.position)
             name = self._text[self.position : max(end, self.position)]
             self.position = max(end, self.position) + 1
             if name.startswith("^"):
-                name, negated = name[1:], not negated
+                name, excludes = name[1:], not excludes
         if name not in CATEGORIES:
             raise PatternError(
                 f"\\p{{{name}}} is not one of the sets here: general categories in their short form, such as L, Lu or Nd."
             )
-        return Named(name, negated)
+        return Named(name, excludes)
 
     def _bracket(self) -> CharacterSet:
-        negated = self._take("^")
+        excludes = self._take("^")
         items: list[tuple[int, int] | Named] = []
         first = True
         while first or not self._text.startswith("]", self.position):
@@ -383,7 +318,7 @@ class _Parser:
             items.extend(self._member(first=first))
             first = False
         self.position += 1
-        return CharacterSet(tuple(items), negated, self._fold)
+        return CharacterSet(tuple(items), excludes, self._fold)
 
     def _member(self, *, first: bool) -> list[tuple[int, int] | Named]:
         character = self._next("a set; a [ is not closed by ]")
@@ -434,7 +369,5 @@ class _Parser:
                 self.position = end + 2
                 if bare == name:
                     return list(POSIX[bare])
-                from cantle.tools.search.charsets import negated
-
                 return list(negated(POSIX[bare]))
         raise PatternError("a set holds a [; for the sign itself write \\[.")

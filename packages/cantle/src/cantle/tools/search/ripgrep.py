@@ -24,7 +24,7 @@ from msgspec import Struct, field
 
 from cantle.tools.blocking import Check
 from cantle.tools.search.lines import KEPT, Line
-from cantle.tools.search.pattern import Node
+from cantle.tools.search.nodes import Node
 
 if TYPE_CHECKING:
     import subprocess
