@@ -50,6 +50,7 @@ TEXT = base64.b64encode(PNG).decode()
         base64.encodebytes(PNG).decode(),
         TEXT.replace("\n", "\r\n") + "\r\n",
         "data:image/png;base64," + TEXT,
+        "DATA:image/png;charset=utf-8;BASE64," + TEXT,
         TEXT.rstrip("="),
         base64.urlsafe_b64encode(PNG).decode(),
         f"  {TEXT} ",

@@ -1,6 +1,7 @@
 """Images made to fit a model, and what is said of them."""
 
 import io
+import re
 import struct
 import threading
 import zlib
@@ -92,8 +93,8 @@ def test_the_largest_size_stays(size: tuple[int, int]) -> None:
     [
         ((3000, 1500), {}, (2000, 1000), "coordinates by 1.5 "),
         ((1500, 3000), {}, (1000, 2000), "coordinates by 1.5 "),
-        ((2001, 10), {}, (2000, 10), "coordinates by 1 "),
-        ((1000, 500), {"max_width": 300}, (300, 150), "coordinates by 3.33 "),
+        ((2001, 10), {}, (2000, 10), "coordinates by 1.0005 "),
+        ((1000, 500), {"max_width": 300}, (300, 150), "coordinates by 3.3333 "),
         ((500, 1000), {"max_height": 100}, (50, 100), "coordinates by 10 "),
         ((3000, 2), {}, (2000, 1), "x by 1.5 and y by 2 "),
     ],
@@ -350,6 +351,24 @@ def test_what_is_no_image_is_said(data: bytes) -> None:
 def test_formats_that_nothing_here_reads_are_named(data: bytes) -> None:
     words = refusal(data)
     assert ("HEIF" in words or "JPEG XL" in words) and "Convert" in words
+
+
+# --- what is told of its size
+
+
+@pytest.mark.parametrize(
+    "size", [(3007, 2001), (2001, 3007), (9999, 1234), (299, 3000), (12_345, 40), (2001, 2001)]
+)
+def test_the_scale_that_is_told_leads_to_the_original_pixel(size: tuple[int, int]) -> None:
+    made = prepared(encoded(drawn(*size, "1"), "PNG"))
+    both = re.search(r"coordinates by ([\d.]+)", made.note)
+    apart = re.search(r"x by ([\d.]+) and y by ([\d.]+)", made.note)
+    assert both or apart
+    factors = (float(both[1]),) * 2 if both else tuple(map(float, apart.groups())) if apart else ()
+    for made_side, side, factor in zip(shown(made.data).size, size, factors, strict=True):
+        assert abs(made_side * factor - side) <= side / made_side  # a pixel of what is shown
+    if not apart:
+        assert abs(max(shown(made.data).size) * factors[0] - max(size)) < 0.5
 
 
 # --- what it was stored with

@@ -12,9 +12,9 @@ def image_data(text: str) -> bytes | None:
 
     White space, a missing end (`=`), the alphabet for addresses and the head of a data URL are understood.
     """
-    if text.startswith("data:"):
+    if text[:5].lower() == "data:":
         head, _, text = text.partition(",")
-        if not head.endswith(";base64"):
+        if not head.lower().endswith(";base64"):
             return None
     try:
         return binascii.a2b_base64(text, strict_mode=True)

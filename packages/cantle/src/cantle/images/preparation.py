@@ -134,10 +134,11 @@ def _note(*said: str) -> str:
 
 def _scale(size: tuple[int, int], original: tuple[int, int]) -> str:
     across, down = original[0] / size[0], original[1] / size[1]
+    # Of the two, the one of the longer side is less changed by rounding to whole pixels.
     if abs(across - down) <= 0.005 * max(across, down):
-        factor = f"coordinates by {max(across, down):.3g}"
+        factor = f"coordinates by {across if size[0] >= size[1] else down:.5g}"
     else:
-        factor = f"x by {across:.3g} and y by {down:.3g}"
+        factor = f"x by {across:.5g} and y by {down:.5g}"
     return (
         f"shown at {size[0]}x{size[1]} of {original[0]}x{original[1]} pixels: "
         f"multiply {factor} to get those of the original"
