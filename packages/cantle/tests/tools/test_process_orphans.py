@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from cantle.tools import process_table
 from cantle.tools.process_marks import COMMAND_ID, Mark
 from cantle.tools.process_signals import send_signal
-from cantle.tools.process_table import read_process
+from cantle.tools.process_table import ProcessInfo, read_process
 from packages.cantle.tests.tools.harness import FakeContext, Tools, alive, detail, text_of
 from packages.cantle.tests.tools.test_bash_endings import gone, number, started, within
 
@@ -121,6 +122,35 @@ async def test_h02_an_abort_leaves_what_other_commands_started(tools: Tools) -> 
     await beside
     assert not alive(number(tools, "earlier"))
     assert not alive(number(tools, "beside"))
+
+
+@pytest.mark.fault("H-02")
+async def test_h02_commands_that_are_aborted_together_share_looks_at_all_processes(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cantle.tools import process_look
+
+    looks = 0
+    read = process_look._all._take
+
+    def counted() -> Mapping[int, ProcessInfo] | None:
+        nonlocal looks
+        looks += 1
+        return read()
+
+    monkeypatch.setattr(process_look._all, "_take", counted)
+    many = 60
+    command = "(setsid env -i sleep 60 >/dev/null 2>&1 &); echo $$ >> shells; exec sleep 60"
+    context = FakeContext()
+    calls = [asyncio.create_task(tools.call("bash", {"command": command}, context)) for _ in range(many)]
+    shells = tools.folder / "shells"
+    assert await within(20, lambda: shells.exists() and len(shells.read_bytes().split()) == many)
+    assert looks == 0
+    context.controller.abort()
+    await asyncio.gather(*calls)
+    # Each by itself takes two at least, before the signal and after it.
+    assert looks < many
+    assert not any(alive(int(pid)) for pid in shells.read_bytes().split())
 
 
 @pytest.mark.fault("H-02")

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cantle.tools.process_adoption import begin_adoption, end_adoption
+from cantle.tools.process_look import Look, look_at_adopted, look_at_all
 from cantle.tools.process_marks import Mark
 from cantle.tools.process_signals import (
     CONT,
@@ -29,18 +30,11 @@ from cantle.tools.process_signals import (
     TERM,
     exit_code_of,
     let_go_of_group,
-    own_session,
     send_signal,
     signal_group,
     wait_for,
 )
-from cantle.tools.process_table import (
-    ProcessInfo,
-    adopted_by_us,
-    proc_exists,
-    read_process,
-    read_processes,
-)
+from cantle.tools.process_table import ProcessInfo
 from cantle.tools.processes import RunningProcess
 
 __all__ = ["ProcessGroup"]
@@ -148,13 +142,13 @@ class ProcessGroup:
         if not alive and not self._may_be_left():
             self._seen, self._unknown = {}, False
             return ()
-        table = read_processes()
-        self._unknown = table is None
-        if table is None:
+        look = look_at_all()
+        self._unknown = look is None
+        if look is None:
             if not alive:
                 let_go_of_group(self.process.pid)
             return (RunningProcess(0),)
-        self._look(table, alive)
+        self._look(look, alive)
         return tuple(RunningProcess(info.pid, info.name) for _, info in sorted(self._seen.items()))
 
     def roots(self) -> tuple[RunningProcess, ...]:
@@ -209,27 +203,24 @@ class ProcessGroup:
         """Whether something is left after the shell has ended: a cheap question, asked after each command."""
         if self._seen:
             return True
-        ours = adopted_by_us() if self._adopts else None
+        try:
+            ours = look_at_adopted() if self._adopts else None
+        except OSError:
+            return True
         if ours is not None:
-            try:
-                return any(self._is_orphan(info) for pid in ours if (info := read_process(pid)) is not None)
-            except OSError:
-                return True
+            return any(True for _ in self._known(ours))
         self._emptied = self._emptied or not signal_group(self.process.pid, 0)
         return not self._emptied
 
-    def _look(self, table: Mapping[int, ProcessInfo], alive: bool) -> None:
+    def _look(self, look: Look, alive: bool) -> None:
         """Find those that live: the group, what was seen of it before, our orphans, and the children of all."""
-        children: dict[int, list[int]] = {}
-        for info in table.values():
-            children.setdefault(info.parent, []).append(info.pid)
-        family = {pid for pid, info in table.items() if self._is_ours(info, alive)}
+        family = {info.pid: info for info in self._known(look)}
         waiting = list(family)
         while waiting:
-            new = set(children.get(waiting.pop(), ())) - family
-            family |= new
-            waiting.extend(new)
-        found = [table[pid] for pid in family]
+            new = [info for info in look.children_of(waiting.pop()) if info.pid not in family]
+            family.update((info.pid, info) for info in new)
+            waiting.extend(info.pid for info in new)
+        found = family.values()
         if not alive and not any(self.process.pid in (info.group, info.session) for info in found):
             self._emptied = True
         for info in found:
@@ -239,26 +230,18 @@ class ProcessGroup:
                     self.exit_codes[info.pid] = exit_code
         self._seen = {info.pid: info for info in found if not info.ended}
 
-    def _is_ours(self, info: ProcessInfo, alive: bool) -> bool:
-        seen = self._seen.get(info.pid)
-        if seen is not None and seen.born == info.born:
-            return True
-        if self.process.pid in (info.group, info.session) and (alive or not self._emptied):
-            return True
-        return self._is_orphan(info)
+    def _known(self, look: Look) -> Iterator[ProcessInfo]:
+        """Those of a look that are the command's, whatever their parents are.
 
-    def _is_orphan(self, info: ProcessInfo) -> bool:
-        """Whether it came from the command, and its parent is gone.
-
-        One of our own session cannot have come from a command, which has another. Where nobody gives us the
-        orphans they are the first process's children.
+        Where nobody gives us the orphans they are the first process's children.
         """
-        if not proc_exists() or info.pid == self.process.pid or info.session == own_session():
-            return False
-        if info.session == self.process.pid and not self._emptied:
-            return True
-        foster = info.parent == os.getpid() or (not self._adopts and info.parent == 1)
-        return foster and self.mark.is_on(info.pid)
+        for pid, seen in self._seen.items():
+            if (now := look.table.get(pid)) is not None and now.born == seen.born:
+                yield now
+        if not self._emptied:
+            yield from look.started_by(self.process.pid)
+        for foster in {os.getpid()} if self._adopts else {os.getpid(), 1}:
+            yield from look.marked(self.mark, foster)
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:

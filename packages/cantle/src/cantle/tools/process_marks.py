@@ -21,7 +21,7 @@ from threading import Lock
 
 from cantle.tools.process_table import children_of_ours
 
-__all__ = ["COMMAND_ID", "Mark"]
+__all__ = ["COMMAND_ID", "Mark", "marks_of"]
 
 COMMAND_ID = "CANTLE_COMMAND_ID"
 """The variable; ids are parted by `/`, the outermost command first."""
@@ -36,11 +36,15 @@ _starting = Lock()
 class Mark:
     """What tells the processes of one command from all others."""
 
-    __slots__ = ("_id", "_limit")
+    __slots__ = ("_before", "_id", "_limit", "names")
 
     def __init__(self) -> None:
         self._id = os.urandom(8).hex()
         self._limit = 1 << 62 | int(self._id, 16) >> 2
+        self._before: int | None = None
+        """The limit that this program had before it wore the mark."""
+        self.names = (self._id.encode(), b"%d" % self._limit)
+        """What :func:`marks_of` may give for a process that carries it."""
 
     def variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The environment with the mark in it."""
@@ -51,26 +55,40 @@ class Mark:
     def worn(self) -> Iterator[None]:
         """While this is entered, processes that are started carry the mark, if the system can do it."""
         with _starting:
-            before = _replace_limit(self._limit)
+            self._before = _replace_limit(self._limit)
             try:
                 yield
             finally:
-                if before is not None:
-                    _replace_limit(before)
+                if self._before is not None:
+                    _replace_limit(self._before)
 
     def take_off_others(self) -> None:
         """Take it off what other threads of this program have started in the same moment."""
+        if self._before is None:
+            return
         for pid in children_of_ours():
             if self._is_limit_of(pid) and (variables := _read(pid, "environ")):
                 if self._id.encode() not in variables:
-                    _give_own_limit(pid)
+                    # Not the one of this moment, which may be another command's mark.
+                    _give_limit(pid, self._before)
 
     def is_on(self, pid: int) -> bool:
         """Whether that process carries it, as far as the system tells."""
-        return self._id.encode() in _read(pid, "environ") or self._is_limit_of(pid)
+        return not marks_of(pid).isdisjoint(self.names)
 
     def _is_limit_of(self, pid: int) -> bool:
-        return b" %d " % self._limit in _read(pid, "limits")
+        return _limit_of(pid) == self.names[1]
+
+
+def marks_of(pid: int) -> set[bytes]:
+    """The names of all marks that a process carries, as far as the system tells, and perhaps some other number."""
+    _, _, rest = _read(pid, "environ").partition(COMMAND_ID.encode() + b"=")
+    return {*rest.partition(b"\0")[0].split(b"/"), _limit_of(pid)}
+
+
+def _limit_of(pid: int) -> bytes:
+    _, _, rest = _read(pid, "limits").partition(b"Max file locks")
+    return rest.lstrip().partition(b" ")[0]
 
 
 if sys.platform == "linux":
@@ -87,11 +105,11 @@ if sys.platform == "linux":
             return None
         return before
 
-    def _give_own_limit(pid: int) -> None:
+    def _give_limit(pid: int, limit: int) -> None:
         import resource
 
         try:
-            resource.prlimit(pid, _FILE_LOCKS, resource.getrlimit(_FILE_LOCKS))
+            resource.prlimit(pid, _FILE_LOCKS, (limit, resource.getrlimit(_FILE_LOCKS)[1]))
         except OSError:
             # It has ended, or become another user's, which nobody can end from here.
             pass
@@ -101,7 +119,7 @@ else:
     def _replace_limit(limit: int) -> int | None:
         return None
 
-    def _give_own_limit(pid: int) -> None:
+    def _give_limit(pid: int, limit: int) -> None:
         return
 
 
