@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -257,6 +258,19 @@ async def test_h08_the_end_of_the_session_ends_what_still_runs(tools: Tools) -> 
     assert [pid for pid in pids if not await gone(pid, 1)] == []
     assert (await call).is_error
     await tools.environment.close()
+
+
+@pytest.mark.fault("H-08")
+async def test_h08_the_end_of_the_session_needs_no_thread_of_the_loop(tools: Tools) -> None:
+    await tools.bash("sleep 60 >/dev/null & echo $! > pid")
+    go_on = threading.Event()
+    busy = [asyncio.get_running_loop().run_in_executor(None, go_on.wait) for _ in range(100)]
+    try:
+        await asyncio.wait_for(tools.environment.close(), 20)
+    finally:
+        go_on.set()
+        await asyncio.gather(*busy)
+    assert not alive(number(tools, "pid"))
 
 
 @pytest.mark.fault("H-08")

@@ -57,6 +57,9 @@ class CommandEnd(Struct, frozen=True):
 Settle: TypeAlias = Callable[["CommandEnd | StartError"], None]
 """Takes how a command ended. The first call counts."""
 
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
+"""Seconds between two looks whether all has ended."""
+
 _all: WeakSet[Command] = WeakSet()
 
 
@@ -120,13 +123,11 @@ class Processes:
             return
         for command in commands:
             command.stop("the session is closed")
-        limit = time.monotonic() + max(command.ends_within for command in commands)
-
-        def wait() -> None:
-            for command in commands:
-                command.over.wait(max(limit - time.monotonic(), 0))
-
-        await asyncio.get_running_loop().run_in_executor(None, wait)
+        limit, pause = time.monotonic() + max(command.ends_within for command in commands), _SHORTEST_PAUSE
+        # Not in a thread of the loop's: those may all wait for something else.
+        while not all(command.over.is_set() for command in commands) and time.monotonic() < limit:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
         self._forget_finished()
 
     def _forget_finished(self) -> None:
