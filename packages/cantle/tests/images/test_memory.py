@@ -39,7 +39,9 @@ print(peak() - before)
     ("mode", "format", "width", "height", "megabytes"),
     [
         ("L", "JPEG", 12_000, 12_000, 60),
-        ("RGBA", "PNG", 7_000, 7_000, 600),
+        ("RGBA", "PNG", 7_000, 7_000, 320),
+        ("LA", "PNG", 7_000, 7_000, 320),
+        ("P", "PNG", 7_000, 7_000, 150),
     ],
 )
 def test_memory_is_bounded_by_the_pixels_that_are_decoded(

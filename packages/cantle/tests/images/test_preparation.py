@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cantle.images import pillow
+from cantle.images import drawing, pillow
 from cantle.images.errors import UnusableImageError
 from cantle.images.kinds import PNG as PNG_KIND
 from cantle.images.limits import MAX_SOURCE, ImageLimits, limits_of
@@ -369,6 +369,23 @@ def test_the_scale_that_is_told_leads_to_the_original_pixel(size: tuple[int, int
         assert abs(made_side * factor - side) <= side / made_side  # a pixel of what is shown
     if not apart:
         assert abs(max(shown(made.data).size) * factors[0] - max(size)) < 0.5
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "CMYK", "I", "F"])
+@pytest.mark.parametrize("size", [(7, 90), (90, 11), (45, 45), (83, 30)])
+def test_strips_leave_no_seams(monkeypatch: pytest.MonkeyPatch, mode: str, size: tuple[int, int]) -> None:
+    from PIL import Image, ImageChops
+
+    smooth = noise(9, 10, "RGB").resize((90, 100), Image.Resampling.BICUBIC)
+    if mode == "RGBA":
+        smooth.putalpha(Image.linear_gradient("L").resize((90, 100)).point(lambda value: 128 + value // 2))
+    image = (smooth.convert("L") if mode in ("I", "F") else smooth).convert(mode)
+    whole = drawing._resized(image, size, never)
+    monkeypatch.setattr(drawing, "_STRIP", 300)
+    strips = drawing._resized(image, size, never)
+    assert (strips.mode, strips.size) == (whole.mode, whole.size) and whole.size == size
+    difference = ImageChops.difference(strips, whole).convert("RGB").getextrema()
+    assert max(high for _, high in difference) <= 2
 
 
 # --- what it was stored with

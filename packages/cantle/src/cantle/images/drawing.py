@@ -63,13 +63,11 @@ def draw(
         _require_room(kind, picture)
         picture.load()
         still_wanted()
-        plain = _plain(picture)
+        plain = _plain(picture) if picture.size == lying else _resized(picture, lying, still_wanted)
+        plain = turned(_without_idle_transparency(plain), orientation)
         # Encoders would write along what it was stored with: comments, and the profile of other colours.
         plain.info.clear()
         still_wanted()
-        if plain.size != lying:
-            plain = plain.resize(lying, lanczos(), reducing_gap=2.0)
-        plain = turned(plain, orientation)
         encoded = _encoded(plain, limits, lossless=kind not in _LOSSY, check=still_wanted)
     if encoded is None:
         raise UnusableImageError(
@@ -118,11 +116,45 @@ def _require_room(kind: ImageKind, picture: Picture) -> None:
         )
 
 
+def _resized(picture: Picture, size: tuple[int, int], check: Check) -> Picture:
+    """The picture plain and in `size`. It is done in strips: converted, large ones would fill the memory twice."""
+    if picture.mode in ("I", "F"):
+        picture = _plain(picture)  # what is black and what white shows in all of it only
+    width, height = picture.size
+    scale = height / size[1]
+    rows = max(1, int(_STRIP / width / scale))
+    around = _LANCZOS_REACH * max(scale, 1.0) + 1
+    made: Picture | None = None
+    for top in range(0, size[1], rows):
+        check()
+        count = min(rows, size[1] - top)
+        above, below = top * scale, min((top + count) * scale, height)
+        first, last = max(0, int(above - around)), min(height, int(below + around) + 1)
+        strip = _plain(picture.crop((0, first, width, last)))
+        box = (0.0, above - first, float(width), below - first)
+        strip = strip.resize((size[0], count), lanczos(), box)
+        made = made or blank(strip.mode, size)
+        made.paste(strip, (0, top))
+    assert made is not None
+    return made
+
+
+_STRIP: Final = 4_000_000
+"""Pixels, about."""
+_LANCZOS_REACH: Final = 3
+"""Pixels of the result on each side, that have a share in one."""
+
+
+def _without_idle_transparency(picture: Picture) -> Picture:
+    if picture.mode == "RGBA" and picture.getextrema()[-1][0] == 255:
+        return picture.convert("RGB")
+    return picture
+
+
 def _plain(picture: Picture) -> Picture:
-    """The picture in grey (L), colours (RGB), or colours with some transparency (RGBA)."""
+    """The picture in grey (L), colours (RGB), or colours with transparency (RGBA)."""
     if picture.has_transparency_data:
-        full = picture if picture.mode == "RGBA" else picture.convert("RGBA")
-        return full if full.getchannel("A").getextrema()[0] < 255 else full.convert("RGB")
+        return picture if picture.mode == "RGBA" else picture.convert("RGBA")
     if picture.mode in ("L", "RGB"):
         return picture
     if picture.mode == "1":
@@ -142,7 +174,7 @@ def _encoded(
     """The best encoding that is within the limit of bytes, as large as possible; None when there is none."""
     for step in range(_STEPS if limits.shrink else 1):
         size = _scaled(picture.size, _STEP**step)
-        smaller = picture if size == picture.size else picture.resize(size, lanczos(), reducing_gap=2.0)
+        smaller = picture if size == picture.size else picture.resize(size, lanczos())
         for data, mime_type in _candidates(smaller, limits.jpeg_quality, lossless):
             check()
             if limits.hold_bytes(len(data)):
@@ -154,7 +186,7 @@ def _candidates(picture: Picture, quality: int, lossless: bool) -> Iterator[tupl
     """Encodings, the best first: what keeps transparency, else the smaller of PNG and JPEG, then worse JPEG."""
     if picture.mode == "RGBA":
         yield saved(picture, "PNG"), PNG.mime_type
-        white = blank(picture.size)
+        white = blank("RGB", picture.size, "white")
         white.paste(picture, None, picture.getchannel("A"))
         picture = white
         lossless = False

@@ -23,7 +23,7 @@ MAX_SOURCE: Final = 64 << 20
 """Bytes of an image before anything is done with it."""
 
 MAX_PIXELS: Final = 50_000_000
-"""Of what has to be decoded at once: 200 MB at four bytes each, and as much again where it is transparent.
+"""Of what has to be decoded at once: 200 MB at four bytes each; decoders of WebP and JPEG 2000 take several times that.
 
 JPEG is decoded smaller, up to eight times a side."""
 
