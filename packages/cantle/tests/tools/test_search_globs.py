@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -80,7 +81,8 @@ PARTS = (
 
 @needs("search")
 def test_globs_take_the_files_that_they_take_for_ripgrep(tmp_path: Path) -> None:
-    # Without what it understands differently: bytes for characters, / in a set, an empty alternative, a lone }.
+    # Without what it understands differently: bytes for characters, / in a set, an empty alternative, a lone },
+    # three stars, and ** with something behind its alternatives.
     program = find_ripgrep()
     assert program is not None
     make_tree(tmp_path, random.Random(5), 400, patterns=["zzz"], nested=False)
@@ -88,7 +90,7 @@ def test_globs_take_the_files_that_they_take_for_ripgrep(tmp_path: Path) -> None
     draw = random.Random(11)
     for _ in range(samples(2_000, 60)):
         glob = "".join(draw.choice(PARTS) for _ in range(draw.randint(1, 5)))
-        if glob.startswith("./"):
+        if glob.startswith("./") or re.search(r"\*\*\*|\*\*\}.", glob):
             continue
         words = ["--no-config", "--files", "--hidden", "--no-ignore", "-0", "--sort", "path", "--glob", glob]
         run = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, check=False, timeout=50)
