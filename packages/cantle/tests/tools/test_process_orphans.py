@@ -297,16 +297,25 @@ def test_h08_what_another_thread_starts_in_the_same_moment_loses_the_mark() -> N
     mark, other = Mark(), Mark()
     with mark.worn():
         foreign = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        parent = subprocess.Popen(
+            ["sh", "-c", "env -i sleep 60 & echo $!; wait"], start_new_session=True, stdout=subprocess.PIPE
+        )
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
         own = subprocess.Popen(["sleep", "60"], start_new_session=True, env=mark.variables(os.environ))
     try:
         assert mark.is_on(foreign.pid)
+        assert mark.is_on(child)
         mark.take_off_others()
         assert not mark.is_on(foreign.pid)
+        assert not mark.is_on(child)
         assert mark.is_on(own.pid)
         assert not other.is_on(own.pid)
         assert not mark.is_on(os.getpid())
     finally:
-        for process in (foreign, own):
+        os.killpg(parent.pid, signal.SIGKILL)
+        parent.stdout.close()
+        for process in (foreign, own, parent):
             process.kill()
             process.wait()
 

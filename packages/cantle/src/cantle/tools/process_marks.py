@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from cantle.tools.process_table import children_of_ours
+from cantle.tools.process_table import children_of
 
 __all__ = ["COMMAND_ID", "Mark", "marks_of"]
 
@@ -66,11 +66,27 @@ class Mark:
         """Take it off what other threads of this program have started in the same moment."""
         if self._before is None:
             return
-        for pid in children_of_ours():
-            if self._is_limit_of(pid) and (variables := _read(pid, "environ")):
-                if self._id.encode() not in variables:
-                    # Not the one of this moment, which may be another command's mark.
-                    _give_limit(pid, self._before)
+        while others := [pid for pid in children_of(os.getpid()) if self._is_on_other(pid)]:
+            # They may start others and end meanwhile, so all are looked at again.
+            taken = [self._take_off(pid, self._before) for pid in others]
+            if not any(taken):
+                return
+
+    def _is_on_other(self, pid: int) -> bool:
+        return (
+            self._is_limit_of(pid)
+            and bool(variables := _read(pid, "environ"))
+            and self._id.encode() not in variables
+        )
+
+    def _take_off(self, pid: int, limit: int) -> bool:
+        """Give that process, and what it has started with the mark, a limit. Whether it has taken it."""
+        # Not the limit of this moment, which may be another command's mark.
+        taken = _give_limit(pid, limit)
+        for child in children_of(pid):
+            if self._is_limit_of(child):
+                self._take_off(child, limit)
+        return taken
 
     def is_on(self, pid: int) -> bool:
         """Whether that process carries it, as far as the system tells."""
@@ -105,22 +121,23 @@ if sys.platform == "linux":
             return None
         return before
 
-    def _give_limit(pid: int, limit: int) -> None:
+    def _give_limit(pid: int, limit: int) -> bool:
         import resource
 
         try:
             resource.prlimit(pid, _FILE_LOCKS, (limit, resource.getrlimit(_FILE_LOCKS)[1]))
         except OSError:
             # It has ended, or become another user's, which nobody can end from here.
-            pass
+            return False
+        return True
 
 else:
 
     def _replace_limit(limit: int) -> int | None:
         return None
 
-    def _give_limit(pid: int, limit: int) -> None:
-        return
+    def _give_limit(pid: int, limit: int) -> bool:
+        return False
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 __all__ = [
     "ProcessInfo",
     "adopted_by_us",
-    "children_of_ours",
+    "children_of",
     "proc_exists",
     "read_process",
     "read_processes",
@@ -102,11 +102,11 @@ def adopted_by_us() -> list[int] | None:
         return None
 
 
-def children_of_ours() -> list[int]:
-    """The children of all threads of this program, as far as the system tells."""
+def children_of(parent: int) -> list[int]:
+    """The children of all threads of a process, as far as the system tells."""
     found: list[int] = []
     try:
-        for thread in os.scandir(f"{_PROC}/{os.getpid()}/task"):
+        for thread in os.scandir(f"{_PROC}/{parent}/task"):
             found.extend(map(int, Path(thread.path, "children").read_bytes().split()))
     except OSError:
         # A thread has ended, or the system has no such list.
