@@ -1,5 +1,6 @@
 """The header of a GGUF file is read without loading it, and what is no such file is refused with a sentence."""
 
+import os
 from pathlib import Path
 from random import Random
 
@@ -67,7 +68,14 @@ def test_what_is_no_model_is_named(tmp_path: Path, data: bytes, says: str) -> No
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "cannot be read: " in refused(tmp_path / "missing.gguf")
-    assert "cannot be read: " in refused(tmp_path)
+    assert "is not a file" in refused(tmp_path)
+    refused(tmp_path / "a\0b.gguf")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.gguf")
+    assert "is not a file" in refused(tmp_path / "m.gguf")
 
 
 def test_a_file_cut_anywhere_in_its_header_is_refused(tmp_path: Path) -> None:

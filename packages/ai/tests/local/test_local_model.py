@@ -33,7 +33,7 @@ from packages.ai.tests.local.test_llama_cpp_grammar import objects, schemas
 from tests.support.extras import needs
 from tests.support.samples import samples
 
-pytestmark = needs("local")
+pytestmark = [needs("local"), pytest.mark.timeout(180)]  # it shares the processor with other tests
 
 TOOLS = (
     ToolDefinition(

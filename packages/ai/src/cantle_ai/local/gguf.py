@@ -12,6 +12,7 @@ touched; of a large file, no more than its vocabulary.
 from __future__ import annotations
 
 import mmap
+import stat
 import struct
 from pathlib import Path
 
@@ -69,6 +70,8 @@ def read_header(path: Path) -> GgufHeader:
     when what is in it is not a language model.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise ConfigurationError(path, "is not a file. Name the file of a model")
         with path.open("rb") as file:
             beginning = file.read(len(_MAGIC))
             if beginning != _MAGIC:

