@@ -228,7 +228,7 @@ async def test_what_a_function_returns_becomes_a_result(value: Any, text: str, d
 
 async def test_results_and_blocks_are_passed_on():
     image = ImageContent("iVBORw0KGgoAAAAN", "image/png")
-    for value in (ToolResult(content=[image]), image, [image]):
+    for value in (ToolResult(content=[image]), image, [image], (image,)):
 
         @tool
         async def give(value: Any = value) -> Any:
@@ -243,6 +243,20 @@ async def test_results_and_blocks_are_passed_on():
         return [TextContent("look"), image]
 
     assert len((await result_of(both, {})).content) == 2
+
+
+@pytest.mark.parametrize(
+    "value", [b"\x89PNG", bytearray(b"a"), object(), [TextContent("a"), 1], {"a": object()}]
+)
+async def test_what_no_model_can_read_is_an_error_that_says_what_to_return(value: Any):
+    @tool
+    async def give() -> Any:
+        """Do it."""
+        return value
+
+    result = await result_of(give, {})
+    assert result.is_error and f"of the type {type(value).__name__}." in result.text
+    assert "ImageContent" in result.text and "ToolResult" in result.text
 
 
 async def test_a_plain_function_runs_in_a_thread_and_its_error_is_the_calls():

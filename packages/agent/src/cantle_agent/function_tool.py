@@ -205,18 +205,30 @@ def _result(value: object) -> ToolResult:
         return ToolResult.of(value)
     if value is None:
         return ToolResult.of("Done.")
-    blocks = [
-        block for block in (value if isinstance(value, list) else [value]) if isinstance(block, _BLOCKS)
-    ]
-    if blocks and (value is blocks[0] or value == blocks):
+    members = list(value) if isinstance(value, (list, tuple)) else [value]
+    blocks = [block for block in members if isinstance(block, _BLOCKS)]
+    if blocks and len(blocks) == len(members):
         return ToolResult(content=blocks)
     if _is_model(value):
         value = value.model_dump(mode="json")
-    details: Json = msgspec.to_builtins(value)
+    # Bytes have a form in JSON, base64, which a model can't read: an image would fill the context as text.
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise _unreadable(value)
+    try:
+        details: Json = msgspec.to_builtins(value)
+    except TypeError:
+        raise _unreadable(value) from None
     return ToolResult.of(encode_json(details).decode("utf-8"), details=details)
 
 
 _BLOCKS = (TextContent, ImageContent, UnknownContent)
+
+
+def _unreadable(value: object) -> ToolError:
+    return ToolError(
+        f"The tool's function returned what no model can read, of the type {type(value).__name__}. It has to return "
+        "text, blocks such as ImageContent, a ToolResult, or what JSON has a form for."
+    )
 
 
 def _hints(function: _Function, scope: Mapping[str, object], where: str) -> dict[str, Any]:
