@@ -36,8 +36,9 @@ def find_harness(given: str | None, environ: Mapping[str, str]) -> Path:
     missing = [name for name in _FILES if not (folder / name).is_file()]
     if missing:
         raise Unable(
-            f"The shared bench is not in {folder} ({', '.join(missing)} is missing). "
-            "Name its folder with --harness DIR or in $CANTLE_BENCH."
+            f"The shared bench, which is not part of this repository, is not in {folder} (there is no "
+            f"{', '.join(missing)}). Name its folder with --harness DIR or in $CANTLE_BENCH. "
+            "bench/micro/run.py measures Cantle alone and needs nothing else."
         )
     return folder
 

@@ -71,6 +71,8 @@ def chosen(asked: argparse.Namespace) -> tuple[list[str], int]:
         raise Unable("--rounds must be at least 1.")
     if asked.record and set(names) != set(SUITES):
         raise Unable("--record needs all suites: the page has one table of one run.")
+    if asked.record and not asked.judge and rounds < _ENOUGH:
+        raise Unable(f"--record needs at least {_ENOUGH} rounds.")
     return names, rounds
 
 
@@ -148,8 +150,12 @@ def main(arguments: Sequence[str]) -> int:
         try:
             results = json.loads(file.read_text(encoding="utf-8"))
             data, ran = results["data"], results["runs"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Unable(f"{file} does not hold results of the bench: {error!r}.") from None
+        except OSError as error:
+            raise Unable(f"{file} can't be read: {error.strerror}.") from None
+        except (ValueError, KeyError, TypeError):
+            raise Unable(
+                f"{file} does not hold results of the bench; those of earlier runs are in build/bench/."
+            ) from None
         verdicts = judge(budgets, data)
         if asked.record:
             page = recorded(PAGE.read_text(encoding="utf-8"), results, verdicts)

@@ -26,7 +26,8 @@ try:
     import cantle  # noqa: F401 - whether it is there
 except ModuleNotFoundError:
     sys.exit(
-        "This Python has no cantle: run the file with that of the checkout, .venv/bin/python, or with uv run."
+        "This Python has no cantle: run the file with that of the checkout, .venv/bin/python bench/micro/run.py; "
+        "`python3 tools/dev.py demo` makes it."
     )
 
 from bench.micro.cases import CASES, Case  # noqa: E402 - the checkout's own package, found just above

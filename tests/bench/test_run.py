@@ -33,7 +33,7 @@ def test_the_harness_is_found_where_it_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_harness_says_how_to_name_it(tmp_path: Path) -> None:
-    with pytest.raises(Unable, match=r"run\.py.* is missing.*--harness DIR or in \$CANTLE_BENCH"):
+    with pytest.raises(Unable, match=r"there is no run\.py.*--harness DIR or in \$CANTLE_BENCH"):
         find_harness(str(tmp_path), {})
 
 
@@ -81,7 +81,11 @@ def test_a_python_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest
     [
         (["--suites", "print,nosuch"], "There is no suite 'nosuch'. There are: version, print"),
         (["--rounds", "0"], "--rounds must be at least 1"),
-        (["--harness", os.devnull], "The shared bench is not in"),
+        (["--harness", os.devnull], "The shared bench, which is not part of this repository, is not in"),
+        (["--record", "--quick"], "--record needs all suites"),
+        (["--record", "--rounds", "3"], "--record needs at least 7 rounds"),
+        (["--judge", "no-such-file"], "no-such-file can't be read: No such file"),
+        (["--judge", str(ROOT / "bench/budgets.toml")], "budgets.toml does not hold results of the bench"),
     ],
 )
 def test_a_wrong_option_ends_with_one_sentence(
