@@ -133,6 +133,16 @@ def test_named_in_any_way_it_says_what_it_lacks(
         require_parts(found)
 
 
+@pytest.mark.parametrize("pattern", ["my.gguf", "./my.GGUF", "~/models/my.gguf", "/srv/my.gguf"])
+def test_a_file_that_is_named_without_its_provider_is_told_how(pattern: str, made: Made) -> None:
+    models = made(engine=False, weights=False)
+    with pytest.raises(ModelSelectionError) as raised:
+        find_model(models, pattern)
+    named = f"local/{pattern}"
+    assert f"`--model {named}`." in str(raised.value) and "models.json" not in str(raised.value)
+    assert find_model(models, named).model.provider == "local"
+
+
 def test_a_provider_of_one_s_own_called_local_is_like_any_other(made: Made, paths: ConfigPaths) -> None:
     row = {
         "baseUrl": "http://127.0.0.1:9",

@@ -55,6 +55,15 @@ def test_an_unknown_tool_is_an_error_where_it_was_asked_for_and_a_warning_in_set
     assert warnings == ["defaultTools in the settings names tools that do not exist: codemode."]
 
 
+def test_a_mistyped_tool_to_leave_out_is_a_warning() -> None:
+    selected, warnings = select_tools(ALL, excluded=["bahs", "write", "mcp_*", "[eg]*t"])
+    assert selected == ["read", "bash"]
+    (warning,) = warnings
+    assert warning.startswith(
+        "What is to be left out names tools that do not exist: bahs. There are: read, bash"
+    )
+
+
 def test_names_and_changes_cannot_be_mixed() -> None:
     with pytest.raises(ToolSelectionError, match=r"not both\. Write \+grep or read"):
         names(requested=["read", "+grep"])

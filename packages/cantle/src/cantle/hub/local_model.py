@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from cantle.hub.model_selection import ModelLookup
 
-__all__ = ["in_the_box", "missing_part", "offer", "whole_path"]
+__all__ = ["in_the_box", "missing_part", "name_of_file", "offer", "whole_path"]
 
 LOCAL_PROVIDER: Final = "local"
 
@@ -66,6 +66,13 @@ def whole_path(models: ModelLookup, model: Model) -> Model:
     if model.id != model.base_url:
         return model
     return models.find(model.provider, str(file_path(model.base_url))) or model
+
+
+def name_of_file(models: ModelLookup, pattern: str) -> str:
+    """The sentence that names a model by its file, for a pattern that looks like one; empty for any other."""
+    if not pattern.casefold().endswith(".gguf") or in_the_box(models) is None:
+        return ""
+    return f"The model of a file is named by the provider that runs it: `--model {LOCAL_PROVIDER}/{pattern}`."
 
 
 def in_the_box(models: ModelLookup, provider: str = LOCAL_PROVIDER) -> Model | None:

@@ -70,9 +70,15 @@ def find_model(models: ModelLookup, pattern: str, *, provider: str | None = None
     except ModelPatternError as error:
         if (named := _named_in_the_box(models, pattern)) is not None:
             return ModelChoice(named)
-        step = "" if error.candidates else "List the models with --list-models, or add it to models.json."
+        step = "" if error.candidates else _next_step(models, pattern)
         raise ModelSelectionError(f"{error}.", step) from None
     return ModelChoice(found.model, found.thinking_level)
+
+
+def _next_step(models: ModelLookup, pattern: str) -> str:
+    from cantle.hub.local_model import name_of_file
+
+    return name_of_file(models, pattern) or "List the models with --list-models, or add it to models.json."
 
 
 def _outright(models: ModelLookup, pattern: str, provider: str | None) -> Model | None:

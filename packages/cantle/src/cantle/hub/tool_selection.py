@@ -26,7 +26,8 @@ def select_tools(
 
     `available` are all tools that exist; `defaults` the `defaultTools` lists, the weakest first; `requested`
     what `--tools` says, instead of the defaults or, if all signed, on top of them; `excluded` goes last.
-    A name that does not exist is a warning in settings and a :class:`ToolSelectionError` where it was asked for.
+    A name that does not exist is a warning in settings and in `excluded`, and a :class:`ToolSelectionError` where
+    it was asked for.
     """
     warnings: list[str] = []
     selected = [name for name in DEFAULT_TOOLS if name in available]
@@ -37,7 +38,17 @@ def select_tools(
         selected = [name for name in selected if name in available]
     if requested is not None:
         selected = _requested(selected, requested, available)
+    # Whoever mistypes what to leave out has it on: not an error, since a tool that is not there is left out, too.
+    if strangers := [name for name in excluded if "*" not in name and not _fits_any(name, available)]:
+        warnings.append(
+            f"What is to be left out names tools that do not exist: {', '.join(strangers)}. "
+            f"There are: {', '.join(available)}."
+        )
     return [name for name in selected if not any(fnmatchcase(name, out) for out in excluded)], warnings
+
+
+def _fits_any(pattern: str, names: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names)
 
 
 def _changed(selected: list[str], listed: Sequence[str]) -> list[str]:
