@@ -19,7 +19,7 @@ def watch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     if request.param == "thread":
         monkeypatch.setattr(process_command, "open_watch", process_watch.ThreadWatch)
     if request.param == "poll without a process descriptor":
-        monkeypatch.setattr(process_watch, "_process_descriptor", lambda pid: None)
+        monkeypatch.setattr(process_watch, "process_descriptor", lambda pid: None)
 
 
 @pytest.mark.usefixtures("watch")

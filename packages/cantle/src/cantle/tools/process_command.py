@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 from cantle.tools.process_groups import ProcessGroup
+from cantle.tools.process_signals import KILL, TERM
 from cantle.tools.process_watch import Watch, open_watch
 from cantle.tools.processes import CommandEnd, EndedProcess, RunningProcess, Settle, StartError
 from cantle_ai.system_errors import reason_of
@@ -37,6 +38,7 @@ _DRAIN = 1.0
 _SHOW = 0.1
 """Seconds between two showings of progress."""
 _LOOK = 0.02
+"""Seconds between two looks at what is being ended, at most."""
 _LOOK_LEFT = 5.0
 """Seconds between two looks at what is left behind, for those whose end the system does not tell."""
 _LONGEST_ARGUMENT = 131_072
@@ -124,7 +126,7 @@ class Command:
 
     def _run(self, settle: Settle) -> CommandEnd:
         if self._stop is not None:
-            return CommandEnd(-15, self._stop)
+            return CommandEnd(-TERM, self._stop)
         group = self._started()
         try:
             watch = self._watched(group)
@@ -169,8 +171,6 @@ class Command:
             watch = open_watch(group)
         except OSError as problem:
             group.close_output()
-            group.kill()
-            group.process.wait()
             raise StartError(f"{reason_of(problem)}.") from None
         with self._lock:
             self._group, self._watch = group, watch
@@ -191,7 +191,7 @@ class Command:
         if stopped is not None:
             ended = ()
             if not group.ended:
-                return CommandEnd(-9, stopped, left)
+                return CommandEnd(-KILL, stopped, left)
         return CommandEnd(group.exit_code, stopped, left, ended)
 
     def _wait(self, group: ProcessGroup, watch: Watch) -> str | None:

@@ -57,7 +57,6 @@ class ProcessGroup:
         "_adopts",
         "_emptied",
         "_lost",
-        "_released",
         "_seen",
         "_unknown",
         "exit_codes",
@@ -71,7 +70,6 @@ class ProcessGroup:
         self._emptied = False
         """Whether the group's number may belong to others by now."""
         self._lost = False
-        self._released = False
         self._unknown = False
         self._seen: dict[int, ProcessInfo] = {}
         self.mark = Mark()
@@ -128,10 +126,8 @@ class ProcessGroup:
             self.process.stdout.close()
 
     def release(self) -> None:
-        """No process of it is left, or wanted. May be called twice."""
-        if not self._released:
-            self._released = True
-            end_adoption()
+        """No process of it is left, or wanted. Called once."""
+        end_adoption()
 
     def members(self) -> tuple[RunningProcess, ...]:
         """Its processes that live. Those that have ended and were left to us are waited for on the way."""

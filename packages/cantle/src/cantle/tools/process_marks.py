@@ -88,10 +88,6 @@ class Mark:
                 self._take_off(child, limit)
         return taken
 
-    def is_on(self, pid: int) -> bool:
-        """Whether that process carries it, as far as the system tells."""
-        return not marks_of(pid).isdisjoint(self.names)
-
     def _is_limit_of(self, pid: int) -> bool:
         return _limit_of(pid) == self.names[1]
 

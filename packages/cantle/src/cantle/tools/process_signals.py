@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 from cantle.tools.process_table import ProcessInfo, read_process
 
@@ -19,6 +20,7 @@ __all__ = [
     "exit_code_of",
     "let_go_of_group",
     "own_session",
+    "process_descriptor",
     "send_signal",
     "signal_group",
     "wait_for",
@@ -87,16 +89,20 @@ else:
             pass
 
 
+def process_descriptor(pid: int) -> int | None:
+    """A descriptor that stands for one process, to be closed; None where the system has none, or none left."""
+    open_process: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
+    if open_process is None:
+        return None
+    try:
+        return open_process(pid)
+    except OSError:
+        return None
+
+
 def send_signal(info: ProcessInfo, number: int) -> None:
     """Send a signal to this very process; nothing happens when it is gone, even if its number is in use again."""
-    open_process = getattr(os, "pidfd_open", None)
-    handle: int | None = None
-    try:
-        if open_process is not None:
-            handle = open_process(info.pid)
-    except OSError:
-        # No such process, or no descriptor left; the look below tells which.
-        pass
+    handle = process_descriptor(info.pid)
     try:
         now = read_process(info.pid)
         if now is None or now.born != info.born:

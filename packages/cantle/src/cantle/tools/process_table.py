@@ -15,7 +15,6 @@ __all__ = [
     "ProcessInfo",
     "adopted_by_us",
     "children_of",
-    "proc_exists",
     "read_process",
     "read_processes",
 ]
@@ -39,19 +38,19 @@ class ProcessInfo(NamedTuple):
     """Of its program, perhaps shortened."""
 
 
-def proc_exists() -> bool:
+def _has_proc() -> bool:
     """Whether processes can be looked up one by one, at little cost."""
     return sys.platform != "win32" and Path(_PROC, "self", "stat").exists()
 
 
 def read_process(pid: int) -> ProcessInfo | None:
     """The process of that number, None when there is none. Raises OSError when no look can be taken."""
-    return _stat(pid) if proc_exists() else (_listed(pid) or {}).get(pid)
+    return _stat(pid) if _has_proc() else (_listed(pid) or {}).get(pid)
 
 
 def read_processes() -> dict[int, ProcessInfo] | None:
     """All processes that can be seen, by number; None when the system does not tell."""
-    if not proc_exists():
+    if not _has_proc():
         return _listed(None)
     try:
         numbers = [int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()]

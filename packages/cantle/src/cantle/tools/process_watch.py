@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 from cantle.tools.process_groups import ProcessGroup
+from cantle.tools.process_signals import process_descriptor
 
 __all__ = ["Watch", "open_watch"]
 
@@ -74,7 +75,7 @@ else:
             self._ear, self._mouth = os.pipe()
             os.set_blocking(self._mouth, False)
             self._poll.register(self._ear, select.POLLIN)
-            self._process = _process_descriptor(group.process.pid)
+            self._process = process_descriptor(group.process.pid)
             if self._process is not None:
                 self._poll.register(self._process, select.POLLIN)
             self._waits_for_end = True
@@ -117,7 +118,7 @@ else:
             for pid in [pid for pid in self._followed if pid not in wanted]:
                 self._leave(pid)
             for pid in wanted:
-                if pid not in self._followed and (handle := _process_descriptor(pid)) is not None:
+                if pid not in self._followed and (handle := process_descriptor(pid)) is not None:
                     self._followed[pid] = handle
                     self._poll.register(handle, select.POLLIN)
 
@@ -135,16 +136,6 @@ else:
             if self._process is not None:
                 os.close(self._process)
             self._group.close_output()
-
-
-def _process_descriptor(pid: int) -> int | None:
-    open_process: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
-    if open_process is None:
-        return None
-    try:
-        return open_process(pid)
-    except OSError:
-        return None
 
 
 class ThreadWatch:

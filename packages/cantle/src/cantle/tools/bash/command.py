@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 
 from cantle.tools.bash.output import CommandOutput
 from cantle.tools.bash.result import bash_result, output_details
@@ -26,11 +27,7 @@ async def run_command(
     be started at all.
     """
     context.signal.raise_if_aborted()
-    if not os.path.isdir(environment.cwd):  # noqa: PTH112 - pathlib raises where nobody may look
-        raise ToolError(
-            f"The working directory {environment.cwd} does not exist any more, or may not be entered; "
-            "no command can run."
-        )
+    _check_folder(environment.cwd)
     _check_text(text)
     if environment.command_prefix:
         text = f"{environment.command_prefix}\n{text}"
@@ -62,6 +59,13 @@ async def run_command(
         output.close()
     ended = environment.processes.take_ended()
     return bash_result(end, output, timeout, context.signal.reason, ended)
+
+
+def _check_folder(cwd: Path) -> None:
+    if not os.path.isdir(cwd):  # noqa: PTH112 - pathlib raises where nobody may look
+        raise ToolError(
+            f"The working directory {cwd} does not exist any more, or may not be entered; no command can run."
+        )
 
 
 def _check_text(text: str) -> None:

@@ -65,6 +65,7 @@ def output_details(excerpt: Excerpt, path: Path | None) -> JsonObject:
 
 
 def _process_notes(end: CommandEnd, ended: Sequence[EndedProcess], details: JsonObject) -> list[str]:
+    """What is said of processes in the background; `details` get all of them."""
     notes = []
     if end.left_running:
         details["stillRunning"] = [_process_json(process) for process in end.left_running]
@@ -123,6 +124,7 @@ def _how(exit_code: int | None) -> str:
 
 
 def _failure(end: CommandEnd, timeout: float | None, reason: str | None, details: JsonObject) -> str | None:
+    """The sentence on what went wrong, None when nothing did; `details` get how the command ended."""
     if end.stopped == "timeout":
         details["timedOut"] = True
         unit = "second" if timeout == 1 else "seconds"
