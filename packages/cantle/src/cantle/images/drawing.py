@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from cantle.images.errors import UnusableImageError
-from cantle.images.exif import UPRIGHT, turned_sideways
+from cantle.images.exif import UPRIGHT, orientation_of, turned_sideways
 from cantle.images.kinds import AVIF, JPEG, PNG, ImageKind
 from cantle.images.limits import MAX_PIXELS, MAX_SIDE, ImageLimits
 from cantle.images.pillow import Check, Picture, blank, lanczos, opened, saved, turned
@@ -16,7 +16,6 @@ from cantle.images.structure import ImageFacts
 
 __all__ = ["Drawing", "draw", "require_sound"]
 
-_ORIENTATION: Final = 0x0112
 _LOSSY: Final = (JPEG, AVIF)
 """Kinds of which a PNG image would always be larger."""
 _QUALITIES: Final = (60, 40)
@@ -83,14 +82,14 @@ _SHRINK_OFF: Final = "Make a smaller copy of it, or turn the setting images.auto
 
 
 def _orientation(kind: ImageKind, picture: Picture) -> int:
-    # Pillow turns TIFF images by itself.
-    found = picture.getexif().get(_ORIENTATION) if kind is AVIF else UPRIGHT
-    return found if isinstance(found, int) else UPRIGHT
+    """How an image lies of a kind that has to be converted. Pillow turns TIFF images by itself."""
+    exif = picture.info.get("exif") if kind is AVIF else None
+    return orientation_of(exif) if isinstance(exif, bytes) else UPRIGHT
 
 
 def _fitting(size: tuple[int, int], kind: ImageKind, limits: ImageLimits) -> tuple[int, int]:
     """The size to draw an upright image of `size` in."""
-    if limits.hold(size):
+    if limits.allow_size(size):
         return size
     if not limits.shrink:
         raise UnusableImageError(
@@ -177,7 +176,7 @@ def _encoded(
         smaller = picture if size == picture.size else picture.resize(size, lanczos())
         for data, mime_type in _candidates(smaller, limits.jpeg_quality, lossless):
             check()
-            if limits.hold_bytes(len(data)):
+            if limits.allow_bytes(len(data)):
                 return data, mime_type, size
     return None
 

@@ -39,14 +39,14 @@ class ImageLimits(Struct, frozen=True, kw_only=True):
     shrink: bool = True
     """Whether size may change. Otherwise :data:`MAX_SIDE` and `max_bytes` decide whether it is shown at all."""
 
-    def hold(self, size: tuple[int, int]) -> bool:
+    def allow_size(self, size: tuple[int, int]) -> bool:
         """Whether an image of `size` pixels may stay as it is."""
         width, height = size
         if not self.shrink:
             return max(size) <= MAX_SIDE
         return width <= self.max_width and height <= self.max_height
 
-    def hold_bytes(self, count: int) -> bool:
+    def allow_bytes(self, count: int) -> bool:
         """Whether that many bytes are few enough in base64."""
         return (count + 2) // 3 * 4 <= self.max_bytes
 

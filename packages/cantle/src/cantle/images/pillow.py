@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from time import monotonic
@@ -45,7 +45,6 @@ class Picture(Protocol):
     def point(self, lut: Callable[[Any], Any]) -> Picture: ...
     def getextrema(self) -> tuple[Any, ...]: ...
     def getchannel(self, channel: str) -> Picture: ...
-    def getexif(self) -> Mapping[int, object]: ...
     def crop(self, box: tuple[int, int, int, int]) -> Picture: ...
     def resize(
         self, size: tuple[int, int], resample: object, box: tuple[float, float, float, float] | None = None

@@ -62,7 +62,7 @@ def examine(kind: ImageKind, data: bytes, limits: ImageLimits) -> ImageFacts | N
             f"is {kind.described} of {size[0]}x{size[1]} pixels, too many to decode here",
             "Make a smaller copy of it.",
         )
-    if not has_pillow() and (max(size) > MAX_SIDE or not limits.hold_bytes(len(data))):
+    if not has_pillow() and (max(size) > MAX_SIDE or not limits.allow_bytes(len(data))):
         raise UnusableImageError(
             f"is {kind.described} of {size[0]}x{size[1]} pixels and {len(data):,} bytes, which is more than a "
             "model can be shown; making it smaller needs Pillow",
@@ -85,7 +85,7 @@ def prepare(data: bytes, limits: ImageLimits, check: Check) -> PreparedImage:
         return PreparedImage(data, kind.mime_type, _note_as_stored(facts))
     from cantle.images.drawing import draw, require_sound
 
-    if facts is not None and _may_stay(kind, facts, limits) and limits.hold_bytes(len(data)):
+    if facts is not None and _may_stay(kind, facts, limits) and limits.allow_bytes(len(data)):
         require_sound(kind, data, check)
         return PreparedImage(data, kind.mime_type, _note(_FIRST) if facts.animated else "")
     drawing = draw(kind, data, facts, limits, check)
@@ -104,12 +104,12 @@ def prepare(data: bytes, limits: ImageLimits, check: Check) -> PreparedImage:
 def _may_stay(kind: ImageKind, facts: ImageFacts, limits: ImageLimits) -> bool:
     # A PNG reader that knows no animation shows the first picture; of GIF and WebP some take none at all.
     still = not facts.animated or kind is PNG
-    return still and facts.orientation == UPRIGHT and limits.hold(facts.upright_size)
+    return still and facts.orientation == UPRIGHT and limits.allow_size(facts.upright_size)
 
 
 _FIRST: Final = "the first of several frames"
 
-_LIES: Final = {
+_TO_UPRIGHT: Final = {
     2: "mirrored from left to right",
     3: "turned by 180 degrees",
     4: "mirrored from top to bottom",
@@ -123,8 +123,8 @@ _LIES: Final = {
 
 def _note_as_stored(facts: ImageFacts) -> str:
     said = [_FIRST] if facts.animated else []
-    if facts.orientation in _LIES:
-        said.append(f"to be upright it has to be {_LIES[facts.orientation]}")
+    if facts.orientation in _TO_UPRIGHT:
+        said.append(f"to be upright it has to be {_TO_UPRIGHT[facts.orientation]}")
     return _note(*said) if said else ""
 
 

@@ -8,9 +8,9 @@ import threading
 
 from cantle.console import notice
 
-__all__ = ["LINGER", "leave_in_time"]
+__all__ = ["leave_in_time"]
 
-LINGER = 2.0
+_LINGER = 2.0
 """Seconds that tasks and threads have to end by themselves."""
 
 
@@ -21,7 +21,7 @@ def leave_in_time(code: int) -> None:
     """
     if len(asyncio.all_tasks()) == 1 and threading.active_count() == 1:
         return
-    timer = threading.Timer(LINGER, _leave, [code])
+    timer = threading.Timer(_LINGER, _leave, [code])
     timer.daemon = True
     timer.start()
 
