@@ -130,6 +130,7 @@ async def test_images_stay_as_large_as_they_are_where_the_setting_says_so(stage:
     assert base64.b64decode(content[1]["data"]) == data
 
 
+@needs("images")  # without Pillow no work is done that an abort could end
 async def test_an_abort_while_a_tool_s_image_is_worked_on_ends_the_run_in_order(stage: NewStage) -> None:
     @tool
     def draw(context: ToolContext) -> ImageContent:
