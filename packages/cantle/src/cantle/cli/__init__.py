@@ -41,7 +41,7 @@ def _as_process(arguments: list[str]) -> int:
     """
     import gc
 
-    from cantle.cli.interrupts import children_leave_exit_codes, interrupts_end_the_process
+    from cantle.cli.signals import children_leave_exit_codes, interrupts_end_the_process
 
     interrupts_end_the_process()
     children_leave_exit_codes()

@@ -26,7 +26,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     try:
         command = _command(arguments[0]) if arguments else None
         if command is not None:
-            from cantle.cli.interrupts import interrupts_raise
+            from cantle.cli.signals import interrupts_raise
 
             interrupts_raise()
             gc.enable()

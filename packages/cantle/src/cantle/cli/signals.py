@@ -1,9 +1,8 @@
-"""What Ctrl+C does while nobody handles it: end the process without a word, or raise KeyboardInterrupt.
+"""Signals that the process meets before anything of ours handles them.
 
-And that the ends of children are told, whatever the program that started us wants of its own.
-
-The first is right while the program is put together and while the interpreter ends, where Python would show
-an error of its own, or an import would take the exception for another. The second is for code that clears up.
+Ctrl+C ends the process without a word, or raises KeyboardInterrupt. The first is right while the program is put
+together and while the interpreter ends, where Python would show an error of its own, or an import would take the
+exception for another. The second is for code that clears up.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def interrupts_raise() -> None:
 
 
 def children_leave_exit_codes() -> None:
-    """Where SIGCHLD is ignored, which is inherited, the system throws exit codes away."""
+    """Let the system keep exit codes: it throws them away where SIGCHLD is ignored, which children inherit."""
     if hasattr(signal, "SIGCHLD") and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
