@@ -118,20 +118,13 @@ def make_certificate(folder: Path) -> Path | None:
     openssl = shutil.which("openssl")
     if openssl is None:
         return None
-    file = folder / "server.pem"
+    both, certificate = folder / "server.pem", folder / "cert.pem"
     words = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    words += [
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-keyout",
-        str(file),
-        "-out",
-        str(folder / "cert.pem"),
-    ]
+    words += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(both), "-out", str(certificate)]
     subprocess.run(words, check=True, capture_output=True)
-    with file.open("ab") as both:
-        both.write((folder / "cert.pem").read_bytes())
-    return file
+    with both.open("ab") as file:
+        file.write(certificate.read_bytes())
+    return both
 
 
 def print_run(command: Path, python: Path, folder: Path, certificate: Path | None) -> int:
@@ -152,8 +145,8 @@ def print_run(command: Path, python: Path, folder: Path, certificate: Path | Non
 
 
 def _environment(home: Path) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
-    return {**kept, "HOME": str(home), "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+    path = os.environ.get("PATH", os.defpath)
+    return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
 
 
 def main() -> int:
@@ -183,12 +176,12 @@ def _profile(folder: Path) -> None:
         print(f"| {shows} | {(count - total) / 1e6:.0f} |", flush=True)
         total = count
 
-    for shows, modules in (*STEPS, ("", "")):
-        own = own_modules()
-        imports += f"import {modules or ', '.join(own)}\n"
+    own = own_modules()
+    for shows, modules in (*STEPS, (f"Cantle's own {len(own)} modules", ", ".join(own))):
+        imports += f"import {modules}\n"
         code = f"import gc; gc.disable()\n{imports}gc.freeze()"
         count = instructions([str(python), "-c", code], cwd=folder, environ=environ)
-        row(shows or f"Cantle's own {len(own)} modules", count)
+        row(shows, count)
     plain = print_run(installed.command, python, folder, None)
     row("work: settings, model, prompt, session file, request, answer, exit", plain)
     print(f"| **a print run** | **{plain / 1e6:.0f}** |", flush=True)

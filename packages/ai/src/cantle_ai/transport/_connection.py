@@ -1,10 +1,10 @@
 """One connection, with what a request in a thread needs beside it. Imported in that thread.
 
-`urllib3` tunnels through proxies (`cantle_ai.transport._secure`); where the server is reached directly, with TLS
-or without, what it builds on does alone: `http.client`. The socket is made here, because
-it must be possible to shut it from another thread at any moment: while it connects, in the TLS handshake, while
-the proxy or the server is silent. A duplicate of its descriptor serves for that; shutting the duplicate shuts
-the connection, even when TLS has taken the original over.
+A server that is reached directly, with TLS or without, needs no more than `http.client`; `urllib3`, which builds
+on it, tunnels through proxies (`cantle_ai.transport._secure`). The socket is made here, because it must be
+possible to shut it from another thread at any moment: while it connects, in the TLS handshake, while the proxy or
+the server is silent. A duplicate of its descriptor serves for that; shutting the duplicate shuts the connection,
+even when TLS has taken the original over.
 """
 
 from __future__ import annotations
