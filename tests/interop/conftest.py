@@ -2,59 +2,45 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.interop import programs
+from tests.interop.case import Case
+from tests.interop.programs import MODEL, Program
 from tests.interop.recorded import Recorder
 from tests.support.cli import Cli
-from tests.support.reference import reference_environment, reference_program
-
-MODEL = ["--provider", "loop", "--model", "m"]
+from tests.support.reference import reference_program
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reference:
-    """Runs the reference in `cwd`, with everything that it keeps under `home`."""
+    """Runs the reference in `cwd` to a good end."""
 
-    program: Sequence[str]
-    home: Path
+    program: Program
     cwd: Path
 
     def configure(self, base_url: str) -> None:
         """The same provider `loop` with model `m` as :meth:`Cli.configure` gives Cantle."""
-        row = {"id": "m", "contextWindow": 100_000, "maxTokens": 4096}
-        provider = {"baseUrl": base_url, "api": "openai-completions", "apiKey": "sk-loop", "models": [row]}
-        folder = self.home / "pi"
-        folder.mkdir(exist_ok=True)
-        (folder / "models.json").write_text(json.dumps({"providers": {"loop": provider}}), "utf-8")
+        self.program.configure(base_url, Case(name="reference"))
 
     def run(self, *words: str) -> str:
         """Run to the end and return what it printed; fails if it does."""
-        done = subprocess.run(
-            [*self.program, *MODEL, *words],
-            cwd=self.cwd,
-            env=reference_environment(self.home),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=50,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        step = self.program.run([*MODEL, *words], self.cwd, {})
+        assert step.code == 0, step.stdout + step.stderr
+        return step.stdout
 
     def records(self, *words: str) -> list[dict[str, Any]]:
         """The records of a run in JSON mode."""
-        return [json.loads(line) for line in self.run("--mode", "json", *words).split("\n") if line]
+        step = self.program.run([*MODEL, "--mode", "json", *words], self.cwd, {})
+        assert step.code == 0 and step.records, step.stdout + step.stderr
+        return step.records
 
     def sessions(self) -> list[Path]:
-        return sorted((self.home / "pi" / "sessions").glob("*/*.jsonl"))
+        return self.program.sessions()
 
 
 @pytest.fixture
@@ -68,7 +54,7 @@ def cli(tmp_path: Path) -> Cli:
 @pytest.fixture
 def reference(cli: Cli) -> Reference:
     """The reference, in the same folder as `cli`. Skips where it is not asked for."""
-    return Reference(reference_program(), cli.home, cli.cwd)
+    return Reference(programs.reference(cli.home, reference_program()), cli.cwd)
 
 
 @pytest.fixture(scope="session")

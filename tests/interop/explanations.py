@@ -38,7 +38,9 @@ def explanations(rows: Iterable[Row]) -> list[Explanation]:
 def unexplained(case: str, found: Iterable[Difference], known: Iterable[Explanation]) -> list[str]:
     """The differences that no row explains, as texts."""
     known = list(known)
-    return [str(one) for one in found if not any(one_known.covers(case, one) for one_known in known)]
+    return [
+        str(difference) for difference in found if not any(line.covers(case, difference) for line in known)
+    ]
 
 
 def _explanation(row: str, line: str) -> Explanation:

@@ -70,11 +70,9 @@ def _ids(found: View, case: Case, run: Run) -> None:
     names: dict[str, str] = {}
     for number, entries in enumerate(found["sessions"], 1):
         for place, entry in enumerate(entries):
-            known = isinstance(entry.get("id"), str)
-            if known:
-                names.setdefault(
-                    entry["id"], f"<session {number}>" if place == 0 else f"<entry {number}.{place}>"
-                )
+            if isinstance(entry.get("id"), str):
+                name = f"<session {number}>" if place == 0 else f"<entry {number}.{place}>"
+                names.setdefault(entry["id"], name)
     if found["events"] and found["events"][0]["type"] == "session":
         names.setdefault(found["events"][0]["id"], "<session>")
     _texts(found, lambda text: names.get(text, text))

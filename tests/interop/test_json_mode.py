@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cantle_ai.testing.server.server import StrictServer
-from tests.interop.conftest import MODEL, Reference
+from tests.interop.conftest import Reference
+from tests.interop.programs import MODEL
 from tests.support.cli import Cli
 
 pytestmark = [pytest.mark.reference, pytest.mark.slow]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from tests.interop.case import Case
 from tests.interop.cases import answers, failures, inputs, options, sessions, task, tools
 
-__all__ = ["CASES"]
+__all__ = ["ALL", "CASES"]
 
-CASES: dict[str, Case] = {
-    case.name: case
-    for module in (answers, tools, failures, inputs, options, sessions, task)
-    for case in module.CASES
-}
+ALL: list[Case] = [
+    case for module in (answers, tools, failures, inputs, options, sessions, task) for case in module.CASES
+]
+CASES = {case.name: case for case in ALL}

@@ -83,4 +83,10 @@ CASES = [
         words=(*_JSON, "Hi"),
         marks=("MARK-6", "MARK-7"),
     ),
+    Case(
+        name="no-context-files",
+        files={"AGENTS.md": "MARK-8\n", "CLAUDE.md": "MARK-9\n"},
+        words=(*_JSON, "-nc", "Hi"),
+        marks=("MARK-8", "MARK-9"),
+    ),
 ]
