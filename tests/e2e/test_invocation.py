@@ -47,6 +47,18 @@ def test_a_prompt(cli: Cli) -> None:
     assert asked(cli, "look around") == "look around"
 
 
+@pytest.mark.parity("cli.no-context-files")
+def test_instructions_of_a_folder_are_not_read_where_they_are_not_wanted(cli: Cli) -> None:
+    for name in ("AGENTS.md", "CLAUDE.md"):
+        (cli.cwd / name).write_text(f"Words of {name}.", encoding="utf-8")
+    with StrictServer(["ok", "ok", "ok"], prefix=False) as server:
+        cli.configure(server.base_url)
+        for option in ((), ("-nc",), ("--no-context-files",)):
+            assert cli.run(*OPTIONS, *option, "-p", "Hi").returncode == 0
+    told = ["Words of" in str(received.json) for received in server.requests]
+    assert told == [True, False, False]
+
+
 @pytest.mark.fault("K04")
 @pytest.mark.parity("cli.piped-stdin")
 def test_k04_piped_stdin_comes_before_the_prompt(cli: Cli) -> None:
