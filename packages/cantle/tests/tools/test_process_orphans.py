@@ -125,20 +125,20 @@ async def test_h02_an_abort_leaves_what_other_commands_started(tools: Tools) -> 
 
 
 @pytest.mark.fault("H-02")
-async def test_h02_commands_that_are_aborted_together_share_looks_at_all_processes(
+async def test_h02_commands_that_are_aborted_together_share_snapshots_of_all_processes(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cantle.tools import process_look
+    from cantle.tools import process_snapshots
 
     looks = 0
-    read = process_look._all._take
+    read = process_snapshots._all._take
 
     def counted() -> Mapping[int, ProcessInfo] | None:
         nonlocal looks
         looks += 1
         return read()
 
-    monkeypatch.setattr(process_look._all, "_take", counted)
+    monkeypatch.setattr(process_snapshots._all, "_take", counted)
     many = 60
     command = "(setsid env -i sleep 60 >/dev/null 2>&1 &); echo $$ >> shells; exec sleep 60"
     context = FakeContext()

@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cantle.tools.process_adoption import begin_adoption, end_adoption
-from cantle.tools.process_look import Look, look_at_adopted, look_at_all
 from cantle.tools.process_marks import Mark
 from cantle.tools.process_signals import (
     CONT,
@@ -34,6 +33,7 @@ from cantle.tools.process_signals import (
     signal_group,
     wait_for,
 )
+from cantle.tools.process_snapshots import Snapshot, snapshot_of_adopted, snapshot_of_all
 from cantle.tools.process_table import ProcessInfo
 from cantle.tools.processes import RunningProcess
 
@@ -138,13 +138,13 @@ class ProcessGroup:
         if not alive and not self._may_be_left():
             self._seen, self._unknown = {}, False
             return ()
-        look = look_at_all()
-        self._unknown = look is None
-        if look is None:
+        snapshot = snapshot_of_all()
+        self._unknown = snapshot is None
+        if snapshot is None:
             if not alive:
                 let_go_of_group(self.process.pid)
             return (RunningProcess(0),)
-        self._look(look, alive)
+        self._find(snapshot, alive)
         return tuple(RunningProcess(info.pid, info.name) for _, info in sorted(self._seen.items()))
 
     def roots(self) -> tuple[RunningProcess, ...]:
@@ -200,7 +200,7 @@ class ProcessGroup:
         if self._seen:
             return True
         try:
-            ours = look_at_adopted() if self._adopts else None
+            ours = snapshot_of_adopted() if self._adopts else None
         except OSError:
             return True
         if ours is not None:
@@ -208,12 +208,12 @@ class ProcessGroup:
         self._emptied = self._emptied or not signal_group(self.process.pid, 0)
         return not self._emptied
 
-    def _look(self, look: Look, alive: bool) -> None:
+    def _find(self, snapshot: Snapshot, alive: bool) -> None:
         """Find those that live: the group, what was seen of it before, our orphans, and the children of all."""
-        family = {info.pid: info for info in self._known(look)}
+        family = {info.pid: info for info in self._known(snapshot)}
         waiting = list(family)
         while waiting:
-            new = [info for info in look.children_of(waiting.pop()) if info.pid not in family]
+            new = [info for info in snapshot.children_of(waiting.pop()) if info.pid not in family]
             family.update((info.pid, info) for info in new)
             waiting.extend(info.pid for info in new)
         found = family.values()
@@ -226,18 +226,18 @@ class ProcessGroup:
                     self.exit_codes[info.pid] = exit_code
         self._seen = {info.pid: info for info in found if not info.ended}
 
-    def _known(self, look: Look) -> Iterator[ProcessInfo]:
-        """Those of a look that are the command's, whatever their parents are.
+    def _known(self, snapshot: Snapshot) -> Iterator[ProcessInfo]:
+        """Those of a snapshot that are the command's, whatever their parents are.
 
         Where nobody gives us the orphans they are the first process's children.
         """
         for pid, seen in self._seen.items():
-            if (now := look.table.get(pid)) is not None and now.born == seen.born:
+            if (now := snapshot.table.get(pid)) is not None and now.born == seen.born:
                 yield now
         if not self._emptied:
-            yield from look.started_by(self.process.pid)
+            yield from snapshot.started_by(self.process.pid)
         for foster in {os.getpid()} if self._adopts else {os.getpid(), 1}:
-            yield from look.marked(self.mark, foster)
+            yield from snapshot.marked(self.mark, foster)
 
 
 def _end_tree(process: subprocess.Popen[bytes]) -> None:

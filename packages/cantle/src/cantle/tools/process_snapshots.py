@@ -1,7 +1,7 @@
-"""Looks at many processes at once, shared by all commands that want one at the same time.
+"""Snapshots of many processes, shared by all commands that want one at the same time.
 
-A look costs in step with what runs on the machine. When a hundred commands are aborted together, each wants one
-every few milliseconds; whoever asks before a look begins is content with it, so there are few, and all that a
+A snapshot costs in step with what runs on the machine. When a hundred commands are aborted together, each wants
+one every few milliseconds; whoever asks before one begins is content with it, so there are few, and all that a
 command asks of one costs in step with its own processes.
 """
 
@@ -15,10 +15,10 @@ from cantle.tools.process_marks import Mark, marks_of
 from cantle.tools.process_signals import own_session
 from cantle.tools.process_table import ProcessInfo, adopted_by_us, read_process, read_processes
 
-__all__ = ["Look", "look_at_adopted", "look_at_all"]
+__all__ = ["Snapshot", "snapshot_of_adopted", "snapshot_of_all"]
 
 
-class Look:
+class Snapshot:
     """Processes at one moment, by what ties them to a command."""
 
     __slots__ = ("_children", "_groups", "_lock", "_marked", "table")
@@ -62,22 +62,22 @@ class Look:
 
 
 class _Shared:
-    """The last look of a kind. It serves all who asked before it began."""
+    """The latest snapshot of a kind. It serves all who asked before it began."""
 
     def __init__(self, take: Callable[[], Mapping[int, ProcessInfo] | None]) -> None:
         self._take = take
         self._lock = Lock()
         self._begun = 0.0
-        self._look: Look | None = None
+        self._latest: Snapshot | None = None
 
-    def __call__(self) -> Look | None:
+    def __call__(self) -> Snapshot | None:
         asked = time.monotonic()
         with self._lock:
             if self._begun <= asked:
                 begun = time.monotonic()
                 table = self._take()
-                self._look, self._begun = None if table is None else Look(table), begun
-            return self._look
+                self._latest, self._begun = None if table is None else Snapshot(table), begun
+            return self._latest
 
 
 def _read_adopted() -> dict[int, ProcessInfo] | None:
@@ -88,11 +88,11 @@ def _read_adopted() -> dict[int, ProcessInfo] | None:
 _all, _adopted = _Shared(read_processes), _Shared(_read_adopted)
 
 
-def look_at_all() -> Look | None:
+def snapshot_of_all() -> Snapshot | None:
     """All processes that can be seen; None when the system does not tell."""
     return _all()
 
 
-def look_at_adopted() -> Look | None:
-    """What the system gave us, at little cost; None when it does not tell. Raises OSError when no look can be taken."""
+def snapshot_of_adopted() -> Snapshot | None:
+    """What the system gave us, at little cost; None when it does not tell. Raises OSError when none can be taken."""
     return _adopted()
