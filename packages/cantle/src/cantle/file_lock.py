@@ -21,7 +21,10 @@ if sys.platform == "win32":
 else:
 
     def try_lock(descriptor: int) -> bool:
-        """Lock the file for as long as it is open. False when another process has it."""
+        """Lock the file for as long as it is open. False when another process has it.
+
+        Raises OSError where the file system knows no locks.
+        """
         import fcntl
 
         try:

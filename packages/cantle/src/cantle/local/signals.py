@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -35,11 +35,8 @@ def stoppable() -> Iterator[None]:
         raise Stopped(number)
 
     before = _handlers()
-    try:
-        _handle(dict.fromkeys(before, stop))
+    with _handled_by(stop, before):
         yield
-    finally:
-        _handle(before)
 
 
 @contextmanager
@@ -50,14 +47,22 @@ def held_back() -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         came.append(number)
 
-    before = _handlers()
+    with _handled_by(note, _handlers()):
+        yield
+    for number in came[:1]:
+        signal.raise_signal(number)
+
+
+@contextmanager
+def _handled_by(
+    handler: Callable[[int, FrameType | None], None], before: Mapping[int, Any]
+) -> Iterator[None]:
+    """Let `handler` act at the signals of `before`, and those again afterwards."""
     try:
-        _handle(dict.fromkeys(before, note))
+        _handle(dict.fromkeys(before, handler))
         yield
     finally:
         _handle(before)
-    for number in came[:1]:
-        signal.raise_signal(number)
 
 
 def _handlers() -> dict[int, Any]:
