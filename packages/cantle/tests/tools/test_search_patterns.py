@@ -5,12 +5,13 @@ import random
 import sys
 import time
 import unicodedata
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from cantle.tools.search.automaton import Automaton
-from cantle.tools.search.expressions import backtracking
+from cantle.tools.search.expressions import python_source, quick_part
 from cantle.tools.search.lines import LineMatcher, matching_lines
 from cantle.tools.search.nodes import Node
 from cantle.tools.search.pattern import PatternError, literal_node, parse_pattern
@@ -21,7 +22,9 @@ from tests.support.samples import full_run, samples
 
 
 def own_lines(path: Path, node: Node) -> list[int]:
-    return [line.number for line in matching_lines(os.fsencode(path), LineMatcher(node), 0, unchecked)]
+    return [
+        line.number for line in matching_lines(os.fsencode(path), LineMatcher(node, unchecked), 0, unchecked)
+    ]
 
 
 def ripgrep_lines(path: Path, node: Node) -> list[int]:
@@ -33,7 +36,7 @@ def ripgrep_lines(path: Path, node: Node) -> list[int]:
 
 
 def automaton_lines(path: Path, node: Node) -> list[int]:
-    automaton = Automaton(node)
+    automaton = Automaton(node, unchecked)
     lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
     return [
         number
@@ -200,15 +203,59 @@ def test_no_expression_keeps_a_search_busy_for_ever(tmp_path: Path, pattern: str
     assert time.process_time() - begun < 5
 
 
-def test_the_growth_of_a_backtracking_search_is_known() -> None:
+@pytest.mark.parametrize(
+    ("pattern", "ignore_case", "line"),
+    [
+        ("a*[bc]", False, b"a" * 8_000),
+        ("a*a*[bc]", False, b"a" * 500),
+        ("a*a*a*[bc]", False, b"a" * 120),
+        ("a{0,4}" * 20 + "[bc]", False, b"a" * 60),
+        ("(a|[a-c])" * 6 + "a{0,4}a{0,4}[de]", False, b"a" * 4_000),
+        ("[ab]" * 500 + "[de]", False, b"a" * 900_000),
+        ("a" * 900 + "[de]", True, b"a" * 900_000),
+        ("(a|b)*a(a|b){12}c", False, bytes(random.Random(1).choices(b"ab", k=2_000_000))),
+    ],
+)
+def test_an_abort_never_waits_for_an_expression(
+    tmp_path: Path, pattern: str, ignore_case: bool, line: bytes
+) -> None:
+    """Neither in a matcher that nothing interrupts, nor in ours; and the whole takes seconds at most."""
+    (tmp_path / "f").write_bytes((line + b"\n") * max(400_000 // len(line), 1))
+    looks = [time.thread_time()]
+
+    def look() -> None:
+        looks.append(time.thread_time())
+
+    matcher = LineMatcher(parse_pattern(pattern, ignore_case=ignore_case), look)
+    assert list(matching_lines(os.fsencode(tmp_path / "f"), matcher, 0, look)) == []
+    look()
+    assert max(after - before for before, after in pairwise(looks)) < 1.5
+    assert looks[-1] - looks[0] < 15
+
+
+def test_what_is_quick_to_look_for_is_known() -> None:
+    """The expression itself, where it is quick; else the part of it that says most; what a line need not have is left out."""
     known = {
-        "abc": 0, "a.c": 0, "a*b": 1, "a*b*": 2, "(a+)+": 9, "(ab)*": 1, "(a|b)*": 9, "a{3}": 0, "(a?){30}": 9,
+        "abc": ("abc", True), "a.c": ("a.c", True), "a*b": ("b", True), "a*b*": ("", True), ".*foo.*": ("foo", True),
+        "foo\\w+": ("foo\\w", True), "foo|bar": ("foo|bar", True), "a{2,4}b?": ("a{2}", True), "(ab)?c": ("c", True),
+        "foo.*bars": ("bars", False), "(?:foo.*x)|(?:y.*bars)": ("foo|bars", False), "x(a+)+$": ("x", False),
+        "a[a-z]+0": ("a", False), "(?:ab+c)+.*d": ("a", False), "^\\s*def \\w+": ("def \\w", False), "x(?:a|[bc]*)d": ("x", False),
     }  # fmt: skip
-    assert {pattern: backtracking(parse_pattern(pattern)) for pattern in known} == known
+    for pattern, (part, is_whole) in known.items():
+        found, is_all = quick_part(parse_pattern(pattern))
+        assert (simple(python_source(found, ascii_only=True)), is_all) == (
+            simple(python_source(parse_pattern(part), ascii_only=True)),
+            is_whole,
+        ), pattern
+
+
+def simple(source: str) -> str:
+    """A source without what means nothing in it."""
+    return source.replace("(?:a){2,2}", "aa").replace("(?:", "").replace(")", "")
 
 
 def test_an_automaton_forgets_states_and_goes_on() -> None:
-    automaton = Automaton(parse_pattern("(a|b)*a(a|b){12}c"))
+    automaton = Automaton(parse_pattern("(a|b)*a(a|b){12}c"), unchecked)
     draw = random.Random(3)
     text = "".join(draw.choice("ab") for _ in range(8_000))
     assert not automaton.matches(text)

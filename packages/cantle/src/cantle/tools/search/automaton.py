@@ -7,24 +7,37 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TypeAlias
 
+from cantle.tools.blocking import Check
 from cantle.tools.search.charsets import named
 from cantle.tools.search.expressions import character_ranges
 from cantle.tools.search.nodes import Alternatives, Anchor, CharacterSet, Node, Repeat, Sequence
 
 __all__ = ["Automaton"]
 
-_KEPT = 3_000
-"""States, before they are all forgotten."""
+_KEPT = 500_000
+"""Places in the states that are held, before they are all forgotten."""
+_OWN = 32
+"""What a state takes beside its places, in these."""
 _BLOCK = 64
 _FEW = 200
 """Classes of characters, for whose sake all that a state does is looked up at once."""
 _EDGE, _PLAIN, _WORD, _WRONG = range(4)
 """What stands beside a place: the end of the line, a character of no word, one of a word, a wrong byte."""
 
-_State: TypeAlias = "dict[int, _State | None]"
-"""Class of a character -> the state behind it, None for a match."""
+
+class _State(dict[int, "_State | None"]):
+    """Class of a character -> the state behind it, None for a match."""
+
+    __slots__ = ("before", "leaving", "places")
+
+    def __init__(self, places: frozenset[int], before: int) -> None:
+        super().__init__()
+        self.places = places
+        self.before = before
+        """What stands before it."""
+        self.leaving: re.Pattern[str] | None = None
+        """The characters that lead out of it; not known at first."""
 
 
 class _Classes(dict[str, int]):
@@ -42,7 +55,9 @@ class _Classes(dict[str, int]):
 class Automaton:
     """An expression, ready to be fed lines in pieces."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, check: Check) -> None:
+        """`check` is called for whatever takes its time, and raises to end it."""
+        self._check = check
         self._sets: list[tuple[tuple[int, int], ...]] = []
         self._places: list[tuple[int, int]] = []
         """Set and the place behind it."""
@@ -58,10 +73,8 @@ class Automaton:
         self._bounds = sorted(bounds)
         self._classes = _Classes(self._bounds)
         self._states: dict[tuple[frozenset[int], int], _State] = {}
-        self._keys: dict[int, tuple[frozenset[int], int]] = {}
+        self._held = 0
         self._steps: dict[int, tuple[int, set[int]]] = {}
-        self._leaving: dict[int, re.Pattern[str] | None] = {}
-        """The characters that lead out of a state, by its identity."""
 
     def begin(self) -> _State:
         """The state at the beginning of a line."""
@@ -90,23 +103,17 @@ class Automaton:
         return state
 
     def _leaves(self, state: _State) -> re.Pattern[str] | None:
-        key = id(state)
-        if key not in self._leaving:
-            self._leaving[key] = None
-            if len(self._bounds) <= _FEW:
-                kinds = [
-                    kind for kind in range(len(self._bounds) + 1) if self._follow(state, kind) is not state
-                ]
-                limits = [0, *self._bounds, 0x110000]
-                ranges = [(limits[kind], limits[kind + 1] - 1) for kind in kinds]
-                source = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges if low <= high)
-                self._leaving[key] = re.compile(f"[{source}]" if source else "(?!)")
-        return self._leaving[key]
+        if state.leaving is None and len(self._bounds) <= _FEW:
+            kinds = [kind for kind in range(len(self._bounds) + 1) if self._follow(state, kind) is not state]
+            limits = [0, *self._bounds, 0x110000]
+            ranges = [(limits[kind], limits[kind + 1] - 1) for kind in kinds]
+            source = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges if low <= high)
+            state.leaving = re.compile(f"[{source}]" if source else "(?!)")
+        return state.leaving
 
     def ends(self, state: _State) -> bool:
         """Whether a line that ends in that state matches."""
-        places, before = self._keys[id(state)]
-        return self._final in self._closure(places, before, _EDGE)
+        return self._final in self._closure(state.places, state.before, _EDGE)
 
     def matches(self, line: str) -> bool:
         """Whether the whole of a line holds a match."""
@@ -153,29 +160,28 @@ class Automaton:
         self._free[place].append(("", entry))
 
     def _state(self, places: frozenset[int], before: int) -> _State:
-        key = (places, before)
-        found = self._states.get(key)
+        found = self._states.get((places, before))
         if found is None:
-            if len(self._states) >= _KEPT:
+            self._held += len(places) + _OWN
+            if self._held > _KEPT:
+                self._held = len(places) + _OWN
+                # They lead to each other, and would wait for the collector of garbage.
+                for state in self._states.values():
+                    state.clear()
                 self._states.clear()
-                self._keys.clear()
-                self._leaving.clear()
-            found = self._states[key] = {}
-            self._keys[id(found)] = key
+            found = self._states[places, before] = _State(places, before)
         return found
 
     def _follow(self, state: _State, kind: int) -> _State | None:
-        places, before = self._keys[id(state)]
+        self._check()
         after, sets = self._step(kind)
-        reached = self._closure(places, before, after)
+        reached = self._closure(state.places, state.before, after)
         if self._final in reached:
             state[kind] = None
             return None
         behind = {self._ends[-place - 1] for place in reached if place < 0 and -place - 1 in sets}
         behind.add(self._start)
-        following = self._state(frozenset(behind), after)
-        if id(state) in self._keys:
-            state[kind] = following
+        state[kind] = following = self._state(frozenset(behind), after)
         return following
 
     def _step(self, kind: int) -> tuple[int, set[int]]:

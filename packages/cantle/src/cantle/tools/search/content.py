@@ -55,7 +55,7 @@ class Content(Struct, kw_only=True):
             yield from self._by_ripgrep(waiting, self.program)
 
     def _by_ourselves(self, paths: Iterator[bytes]) -> Iterator[FileLines]:
-        matcher = LineMatcher(self.node)
+        matcher = LineMatcher(self.node, self.check)
         top = os.fsencode(self.root)
         for path in paths:
             self.check()
@@ -97,7 +97,10 @@ class Content(Struct, kw_only=True):
                 yield line
         except (RipgrepError, ValueError):
             whole = matching_lines(
-                joined(os.fsencode(self.root), path), LineMatcher(self.node), self.context, self.check
+                joined(os.fsencode(self.root), path),
+                LineMatcher(self.node, self.check),
+                self.context,
+                self.check,
             )
             yield from islice(self._read(path, whole), told, None)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import itemgetter
+from typing import NamedTuple
 
 from cantle.tools.search.charsets import MAX, Ranges, folded, folded_ascii, named, negated, normalized
 from cantle.tools.search.nodes import Alternatives, Anchor, CharacterSet, Named, Node, Repeat, Sequence
 
-__all__ = ["backtracking", "character_ranges", "python_source", "required_text", "ripgrep_source"]
+__all__ = ["character_ranges", "python_source", "quick_part", "required_text", "ripgrep_source"]
 
 _ASCII = 0x7F
 _RUST_ANCHORS = {
@@ -150,30 +152,110 @@ def _python_anchor(node: Anchor, ascii_only: bool) -> str:
     return f"(?:{right}(?:(?<!{word})(?!{word})|(?<={word})(?={word})))"
 
 
-def backtracking(node: Node) -> int:
-    """How the work of a backtracking matcher may grow with the length of a line: the exponent, 9 for no bound."""
+def quick_part(node: Node) -> tuple[Node, bool]:
+    """What Python's `re` may be asked for in place of the expression, and whether that is all of it.
+
+    Every line that matches the expression matches the part, and no text keeps a backtracking matcher busy with it.
+    Where little of the expression is like that, the part is empty, and every line matches it.
+    """
+    trimmed = _trimmed(node, front=True, back=True)
+    if _work(trimmed).steps <= _STEPS:
+        return trimmed, True
+    return _part(trimmed)[1], False
+
+
+_STEPS = 100
+"""Steps at one place of a text that are few: a matcher has to begin at every place."""
+_ENDLESS = 1 << 20
+
+
+class _Work(NamedTuple):
+    """What a backtracking matcher may have to do at one place: all ways to match there, and the steps of them all."""
+
+    ways: int = 1
+    steps: int = 0
+
+    def then(self, other: _Work) -> _Work:
+        return _Work(
+            min(self.ways * other.ways, _ENDLESS), min(self.steps + self.ways * other.steps, _ENDLESS)
+        )
+
+
+def _work(node: Node) -> _Work:
     if isinstance(node, CharacterSet | Anchor):
-        return 0
+        return _Work(1, 1)
     if isinstance(node, Repeat):
-        inside = backtracking(node.part)
-        many = node.most is None or node.most > 4
-        if not _is_plain(node.part) and (node.most is None or node.most > 1):
-            return 9
-        return inside + (1 if many else 0)
-    powers = [backtracking(part) for part in node.parts]
+        if node.most is None:
+            return _Work(_ENDLESS, _ENDLESS)
+        part, whole, ways = _work(node.part), _Work(), 0
+        for number in range(node.most + 1):
+            if number >= node.least:
+                ways += whole.ways
+            if number < node.most:
+                whole = whole.then(part)
+        return _Work(min(ways, _ENDLESS), whole.steps)
+    parts = list(map(_work, node.parts))
     if isinstance(node, Alternatives):
-        return max(powers)
-    choices = sum(
-        isinstance(part, Alternatives) or (isinstance(part, Repeat) and part.most == 1) for part in node.parts
-    )
-    return min(sum(powers) + (choices > 6) * 9, 9)
+        return _Work(sum(part.ways for part in parts), sum(part.steps for part in parts))
+    return reduce(_Work.then, parts, _Work())
 
 
-def _is_plain(node: Node) -> bool:
-    """Whether it matches at a place in one way at most."""
-    if isinstance(node, CharacterSet | Anchor):
-        return True
-    return isinstance(node, Sequence) and bool(node.parts) and all(map(_is_plain, node.parts))
+def _trimmed(node: Node, *, front: bool, back: bool) -> Node:
+    """The same without what a line need not have: at an end, a repetition may be as short as can be."""
+    if isinstance(node, Repeat) and (front or back):
+        if node.least == 1:
+            return _trimmed(node.part, front=front, back=back)
+        return Repeat(node.part, node.least, node.least) if node.least else _NOTHING
+    if isinstance(node, Alternatives):
+        return Alternatives(tuple(_trimmed(part, front=front, back=back) for part in node.parts))
+    if isinstance(node, Sequence):
+        parts = list(node.parts)
+        while front and parts and (first := _trimmed(parts[0], front=True, back=False)) != parts[0]:
+            parts[:1] = [first] if first != _NOTHING else []
+        while back and parts and (last := _trimmed(parts[-1], front=False, back=True)) != parts[-1]:
+            parts[-1:] = [last] if last != _NOTHING else []
+        return Sequence(tuple(parts))
+    return node
+
+
+_NOTHING = Sequence(())
+
+
+def _part(node: Node) -> tuple[int, Node]:
+    """How much a part that every match holds says, and that part, of few steps."""
+    if isinstance(node, CharacterSet):
+        return _telling(node), node
+    if isinstance(node, Repeat) and node.least:
+        return _part(node.part)
+    if isinstance(node, Alternatives):
+        parts = [_part(part) for part in node.parts]
+        found = Alternatives(tuple(part for _, part in parts))
+        if _work(found).steps <= _STEPS:
+            return min(telling for telling, _ in parts), found
+    best: tuple[int, Node] = (0, _NOTHING)
+    if isinstance(node, Sequence):
+        running: list[Node] = []
+        for part in node.parts:
+            if _work(Sequence((*running, part))).steps > _STEPS:
+                running = []
+                best = max(best, _part(part), key=itemgetter(0))
+            if _work(part).steps <= _STEPS:
+                running.append(part)
+                best = max(best, (sum(map(_telling, running)), Sequence(tuple(running))), key=itemgetter(0))
+    return best
+
+
+def _telling(node: Node) -> int:
+    if isinstance(node, CharacterSet):
+        if node.negated or any(isinstance(item, Named) for item in node.items):
+            return 1
+        return 4 if node.single is not None else 3
+    if isinstance(node, Repeat):
+        return _telling(node.part) * node.least
+    if isinstance(node, Sequence | Alternatives) and node.parts:
+        tellings = map(_telling, node.parts)
+        return sum(tellings) if isinstance(node, Sequence) else min(tellings)
+    return 0
 
 
 def required_text(node: Node) -> str:

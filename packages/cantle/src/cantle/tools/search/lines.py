@@ -12,12 +12,13 @@ import re
 import stat
 from collections import deque
 from collections.abc import Generator, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 from cantle.tools.blocking import Check
-from cantle.tools.search.expressions import backtracking, python_source, required_text
+from cantle.tools.search.expressions import python_source, quick_part, required_text
 from cantle.tools.search.nodes import Node
 from cantle.tools.search.raw_files import open_file
 
@@ -34,8 +35,6 @@ _CHUNK = 1 << 18
 _LONG = 1 << 20
 """Bytes of a line from which it is no longer held as a whole."""
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-# How long a line may be for a backtracking matcher, by the exponent with which its work may grow.
-_BACKTRACKED = {0: _LONG, 1: 8_192, 2: 512, 3: 128}
 
 
 class Line(Struct, frozen=True):
@@ -56,71 +55,66 @@ def is_text(head: bytes) -> bool:
 
 
 class LineMatcher:
-    """An expression, ready to be used on chunks of whole lines."""
+    """An expression, ready to be used on chunks of whole lines.
 
-    def __init__(self, node: Node) -> None:
+    Python's `re` may need for ever, and nothing else in the program runs meanwhile. So it only looks for what is
+    quick, and where that is not the whole expression, an automaton has the last word on the lines it finds.
+    """
+
+    def __init__(self, node: Node, check: Check) -> None:
+        """`check` is called while a search takes its time."""
         self._node = node
-        self._backtracked = _BACKTRACKED.get(backtracking(node), 0)
+        self._check = check
+        self._quick, self._is_whole = quick_part(node)
         self._required = required_text(node).encode("utf-8", "surrogatepass")
-        self._ascii: re.Pattern[bytes] | None = None
-        self._any: re.Pattern[str] | None = None
-        self._automaton: Automaton | None = None
 
     def lines_of(self, chunk: bytes) -> Iterator[int]:
         """The numbers of the lines in a chunk that match, counted from 0. The chunk has no line end at its end."""
         if self._required and self._required not in chunk:
             return
-        if self._backtracked < _LONG and _longest(chunk) > self._backtracked:
-            for number, line in enumerate(chunk.split(b"\n")):
-                if self._line_matches(line):
+        if chunk.isascii():
+            for number, line in _lines(self._in_ascii, chunk, b"\n"):
+                if self._is_whole or self._matches(line.decode("ascii")):
                     yield number
-        elif chunk.isascii():
-            yield from _numbers(self._in_ascii(), chunk, b"\n")
         else:
-            yield from _numbers(self._in_any(), chunk.decode("utf-8", "surrogateescape"), "\n")
+            for number, text in _lines(self._in_any, chunk.decode("utf-8", "surrogateescape"), "\n"):
+                if self._is_whole or self._matches(text):
+                    yield number
 
-    def _line_matches(self, line: bytes) -> bool:
-        if len(line) > self._backtracked:
-            return self.automaton.matches(line.decode("utf-8", "surrogateescape"))
-        if line.isascii():
-            return self._in_ascii().search(line) is not None
-        return self._in_any().search(line.decode("utf-8", "surrogateescape")) is not None
+    def _matches(self, line: str) -> bool:
+        self._check()
+        return self.automaton.matches(line)
 
-    @property
+    @cached_property
     def automaton(self) -> Automaton:
-        """The same expression, for what backtracking must not be used on."""
-        if self._automaton is None:
-            from cantle.tools.search.automaton import Automaton
+        """The whole expression."""
+        from cantle.tools.search.automaton import Automaton
 
-            self._automaton = Automaton(self._node)
-        return self._automaton
+        return Automaton(self._node, self._check)
 
+    @cached_property
     def _in_ascii(self) -> re.Pattern[bytes]:
-        if self._ascii is None:
-            self._ascii = re.compile(python_source(self._node, ascii_only=True).encode("ascii"), re.MULTILINE)
-        return self._ascii
+        return re.compile(python_source(self._quick, ascii_only=True).encode("ascii"), re.MULTILINE)
 
+    @cached_property
     def _in_any(self) -> re.Pattern[str]:
-        if self._any is None:
-            self._any = re.compile(python_source(self._node, ascii_only=False), re.MULTILINE)
-        return self._any
-
-
-def _longest(chunk: bytes) -> int:
-    return max(map(len, chunk.split(b"\n")))
+        return re.compile(python_source(self._quick, ascii_only=False), re.MULTILINE)
 
 
 Text = TypeVar("Text", str, bytes)
 
 
-def _numbers(expression: re.Pattern[Text], chunk: Text, end: Text) -> Iterator[int]:
-    number = position = 0
-    while (found := expression.search(chunk, position)) is not None:
-        number += chunk.count(end, position, found.start())
-        yield number
-        position = chunk.find(end, found.start()) + 1
-        if not position:
+def _lines(expression: re.Pattern[Text], chunk: Text, end: Text) -> Iterator[tuple[int, Text]]:
+    """The lines that match, with their numbers."""
+    number = start = 0
+    while (found := expression.search(chunk, start)) is not None:
+        number += chunk.count(end, start, found.start())
+        start = chunk.rfind(end, start, found.start()) + 1 or start
+        stop = chunk.find(end, found.start())
+        yield number, chunk[start : stop if stop >= 0 else len(chunk)]
+        if stop < 0:
             return
+        start = stop + 1
         number += 1
 
 
