@@ -1,6 +1,9 @@
 """One model, one thread, one request after the other; a job that is given up is over at once, and nothing is left."""
 
 import asyncio
+import contextlib
+import os
+import queue
 import subprocess
 import sys
 import threading
@@ -212,3 +215,51 @@ print("end")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_process_that_was_forked_has_a_thread_of_its_own() -> None:
+    code = """
+import asyncio, os, signal
+from packages.ai.tests.local.test_engine import OPTIONS, FakeServer, read
+from cantle_ai.local.engine import Engine
+engine = Engine(OPTIONS, lambda _: FakeServer())
+async def ask():
+    return await read(engine.ask(b"x"))
+async def close():
+    await engine.aclose()
+assert asyncio.run(ask()) == b"x"
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    assert asyncio.run(ask()) == b"x"
+    asyncio.run(close())
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert asyncio.run(ask()) == b"x"
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=50
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_whoever_asks_while_it_closes_is_answered_or_refused(server: FakeServer) -> None:
+    """The thread that closes comes between the look at whether it is closed and the request's place in the queue."""
+    engine = Engine(OPTIONS, lambda _: server)
+    closing = threading.Thread(target=engine.close)
+
+    class Held(queue.SimpleQueue[Job | None]):
+        def put(self, item: Job | None, block: bool = True, timeout: float | None = None) -> None:
+            if item is not None:
+                closing.start()
+                closing.join(0.2)  # it waits for its turn, or has closed it
+                engine.join(0.2)
+            super().put(item)
+
+    engine._jobs = Held()
+    async with asyncio.timeout(10):
+        with contextlib.suppress(ProviderError):
+            assert await read(engine.ask(b"2")) == b"2"
+    engine.join(10)
+    assert not threads()

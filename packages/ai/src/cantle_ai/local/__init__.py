@@ -26,5 +26,7 @@ What a user may want to know (measured with the packaged model, on one core of a
 - It can't see images (each becomes a note), does not think (levels other than `off` are clamped), and answers one
   question after the other. It calls one tool at a time. A call is JSON for a tool that exists and fits its schema,
   as far as a grammar can say it; a call cut at the token limit is not run.
+- A process that was forked (not spawned) from one that has loaded a model loads its own, and has to end as those of
+  `multiprocessing` do, with `os._exit`: llama.cpp waits for its threads at a usual exit, and they did not come along.
 - A file's window is what it was trained for, as far as a gigabyte of memory goes, unless models.json says otherwise.
 """

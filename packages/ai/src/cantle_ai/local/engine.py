@@ -14,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import functools
+import os
 import queue
 import threading
 import weakref
@@ -111,7 +113,7 @@ class Engine:
                 self._thread = threading.Thread(target=self._run, name="cantle-local-model", daemon=True)
                 _close_at_exit(self)
                 self._thread.start()
-        self._jobs.put(job)
+            self._jobs.put(job)
         return job
 
     def close(self) -> None:
@@ -133,6 +135,18 @@ class Engine:
         self.close()
         if self._thread is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def forked(self) -> None:
+        """Begin anew in a child process: threads do not come along, neither this one's nor those of the model.
+
+        What was loaded is never freed here, because that would wait for its threads.
+        """
+        if self._server is not None:
+            import ctypes
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
+        self._jobs, self._lock = queue.SimpleQueue(), threading.Lock()
+        self._thread = self._current = self._server = None
 
     # --- the thread
 
@@ -188,8 +202,21 @@ _running: weakref.WeakSet[Engine] = weakref.WeakSet()
 def _close_at_exit(engine: Engine) -> None:
     """A thread that is inside llama.cpp when the interpreter goes would take the process down with it."""
     _running.add(engine)
-    atexit.unregister(_close_all)
+    _watch()
+
+
+@functools.cache
+def _watch() -> None:
+    """Have the interpreter tell, once, when it ends and when it was forked."""
     atexit.register(_close_all)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_begin_anew)
+
+
+def _begin_anew() -> None:
+    for engine in list(_running):
+        engine.forked()
+    _running.clear()
 
 
 def _close_all() -> None:
