@@ -13,6 +13,7 @@ A model's glob without a slash matches names at any depth, one with a slash the 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 __all__ = ["GlobError", "glob_source", "has_wildcards", "path_glob"]
 
@@ -26,7 +27,7 @@ END = "\0"
 
 _STAR = f"[^/{END}]*"
 _FOLDERS = "(?:.*/)?"
-_MOST_STARS = 8
+_MOST_ALTERNATIVES = 100
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -48,18 +49,16 @@ def has_wildcards(glob: str) -> bool:
     return re.search(r"[*?\[\\]", glob) is not None
 
 
-def glob_source(glob: str, *, braces: bool) -> str:
-    """The source of a regular expression for a whole path, or a whole name where the glob has no slash.
-
-    Raises :class:`GlobError`.
+def glob_source(glob: str) -> str:
+    """The source of a regular expression for a whole path, or a whole name where the glob has no slash. Braces are signs
+    as others. Raises :class:`GlobError`.
     """
     tokens: list[str] = []
-    position, depth = 0, 0
-    in_braces = False
+    position = 0
     while position < len(glob):
         character = glob[position]
         if character == "*":
-            source, position = _stars(glob, position, "{,}" if depth else "")
+            source, position = _stars(glob, position)
         elif character == "[":
             source, position = _class(glob, position)
         elif character == "\\":
@@ -67,20 +66,41 @@ def glob_source(glob: str, *, braces: bool) -> str:
                 raise GlobError("it ends with a backslash, which has nothing to escape")
             source, position = re.escape(glob[position + 1]), position + 2
         else:
-            source, position = re.escape(character), position + 1
-            if character == "?":
-                source = f"[^/{END}]"
-            elif braces and character in "{,}":
-                source, depth = _brace(character, depth)
-                in_braces = in_braces or character == "{"
+            source, position = f"[^/{END}]" if character == "?" else re.escape(character), position + 1
         tokens.append(source)
+    return _without_backtracking(tokens)
+
+
+def _alternatives(glob: str) -> list[str]:
+    """The globs without braces that one with braces stands for."""
+    bounds: list[int] = []
+    """Of the first alternatives: the places of their {, commas and }."""
+    position = depth = 0
+    while position < len(glob):
+        character = glob[position]
+        if character == "[":
+            position = _class(glob, position)[1]
+            continue
+        depth += (character == "{") - (character == "}" and depth > 0)
+        if (character == "{" and depth == 1) or (character == "," and depth == 1) or (bounds and not depth):
+            bounds.append(position)
+        if bounds and not depth:
+            break
+        position += 2 if character == "\\" else 1
     if depth:
         raise GlobError("its { is not closed by }")
-    if not in_braces:
-        return _without_backtracking(tokens)
-    if sum(token in (_STAR, _FOLDERS) for token in tokens) > _MOST_STARS:
-        raise GlobError(f"it has braces and more than {_MOST_STARS} stars")
-    return "".join(tokens)
+    if not bounds:
+        return [glob]
+    too_many = GlobError(f"its braces stand for more than {_MOST_ALTERNATIVES} globs")
+    if glob.count("{") > _MOST_ALTERNATIVES:
+        raise too_many
+    found: list[str] = []
+    for before, after in pairwise(bounds):
+        rest = glob[before + 1 : after] + glob[bounds[-1] + 1 :]
+        found += [glob[: bounds[0]] + each for each in _alternatives(rest)]
+        if len(found) > _MOST_ALTERNATIVES:
+            raise too_many
+    return found
 
 
 def _without_backtracking(tokens: list[str]) -> str:
@@ -123,32 +143,22 @@ def path_glob(glob: str) -> tuple[re.Pattern[str], bool]:
     anywhere = "" if "/" in glob else "(?:.*/)?"
     while glob.startswith("./"):
         glob = glob[2:].lstrip("/")
-    source = glob_source(glob.removeprefix("/"), braces=True)
-    return re.compile(f"{anywhere}{source}{END}{'' if folders else '?'}", re.DOTALL), folders
+    source = "|".join(map(glob_source, _alternatives(glob.removeprefix("/"))))
+    return re.compile(f"{anywhere}(?:{source}){END}{'' if folders else '?'}", re.DOTALL), folders
 
 
-def _stars(glob: str, start: int, edges: str) -> tuple[str, int]:
-    """Stars from `start` on. `edges` are the signs that part alternatives: a path begins and ends there, too."""
+def _stars(glob: str, start: int) -> tuple[str, int]:
     end = start
     while glob.startswith("*", end):
         end += 1
-    opens = start == 0 or glob[start - 1] == "/" or glob[start - 1] in edges
-    if end - start > 1 and opens:
-        if end == len(glob) or glob[end] in edges:
+    if end - start > 1 and (start == 0 or glob[start - 1] == "/"):
+        if end == len(glob):
             return f"[^{END}]+", end
         if glob[end] == "/":
             return _FOLDERS, end + 1
         if glob.startswith("\\/", end):
             return _FOLDERS, end + 2
     return _STAR, end
-
-
-def _brace(character: str, depth: int) -> tuple[str, int]:
-    if character == "{":
-        return "(?:", depth + 1
-    if not depth:
-        return re.escape(character), depth
-    return ("|", depth) if character == "," else (")", depth - 1)
 
 
 def _class(glob: str, start: int) -> tuple[str, int]:

@@ -134,7 +134,7 @@ class IgnoreFile:
         if not line:
             return
         try:
-            source = f"{glob_source(line, braces=False)}{END}{'' if folders else '?'}"
+            source = f"{glob_source(line)}{END}{'' if folders else '?'}"
         except GlobError:
             return
         number = len(self._negated)
