@@ -241,6 +241,9 @@ NAMES = [
     ("--model", "local/smollm2-135m"),
     ("--model", "smollm2-135m"),
     ("--provider", "local", "--model", "smollm2-135m"),
+    ("--model", "local/smollm2-135m:high"),
+    ("--model", "Local/SmolLM2-135M"),
+    ("--provider", "local", "--model", "SmolLM2-135m:off"),
 ]
 
 
@@ -329,6 +332,20 @@ def test_a_file_that_cannot_be_used_is_said_before_anything_runs(box: BoxCli, tm
             assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
             assert done.stderr.startswith(f"cantle: {says.format(box.cwd / name)}")
     assert box.sessions() == []
+
+
+def test_a_level_may_follow_the_path_of_a_file(box: BoxCli, tmp_path: Path) -> None:
+    with_an_engine(box, tmp_path)
+    for named in (("--model", "local/gone.gguf:high"), ("--provider", "local", "--model", "gone.gguf:high")):
+        done = box.run(*named, "-p", "hello")
+        assert done.stderr.startswith(f"cantle: there is no file {box.cwd / 'gone.gguf'}. ")
+
+
+@pytest.mark.parametrize("level", ["", ":off"])
+def test_another_provider_s_name_never_leads_to_it(box: BoxCli, level: str) -> None:
+    done = box.run("--provider", "openai", "--model", f"smollm2-135m{level}", "-p", "hello")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert 'the provider openai has no model "smollm2-135m"' in done.stderr
 
 
 def test_status_says_that_another_provider_has_the_name(box: BoxCli) -> None:

@@ -226,6 +226,20 @@ def test_remove_takes_the_folder_when_nothing_else_is_in_it(
     assert files_below(folder.parent) == ["settings.json"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a right there")
+def test_remove_leaves_a_link_to_a_folder_on_another_disk(
+    wheel: Path, release: Release, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "large").mkdir()
+    folder.parent.mkdir()
+    folder.symlink_to(tmp_path / "large")
+    set_up(folder, wheel, release=release)
+    assert files_below(tmp_path / "large") == [release.file]
+    assert remove(folder) == 0
+    assert files_below(tmp_path / "large") == [] and folder.is_symlink()
+    assert capsys.readouterr().out.endswith(f"Removed {folder / release.file}\n")
+
+
 def test_remove_clears_what_a_killed_set_up_left(folder: Path) -> None:
     (folder / NAME).mkdir(parents=True)
     (folder / NAME / "weights").write_bytes(b"GGUF")

@@ -68,8 +68,8 @@ def find_model(models: ModelLookup, pattern: str, *, provider: str | None = None
     try:
         found = resolve_model(pattern, models.list(), provider, has_auth=models.configured, unlisted=False)
     except ModelPatternError as error:
-        if (named := _named_in_the_box(models, pattern)) is not None:
-            return ModelChoice(named)
+        if (named := _unlisted(models, pattern, provider)) is not None:
+            return named
         step = "" if error.candidates else _next_step(models, pattern)
         raise ModelSelectionError(f"{error}.", step) from None
     return ModelChoice(found.model, found.thinking_level)
@@ -105,12 +105,22 @@ def _file(models: ModelLookup, provider: str, path: str) -> Model | None:
     return found if found is not None and found.api == LOCAL_API else None
 
 
-def _named_in_the_box(models: ModelLookup, pattern: str) -> Model | None:
-    """The model in the box if its id was given alone: it is not listed where something that it needs is missing."""
-    from cantle.hub.local_model import in_the_box
+def _unlisted(models: ModelLookup, pattern: str, provider: str | None) -> ModelChoice | None:
+    """A model that runs on this machine and is in no list, as a file and what still needs something never are.
 
-    model = in_the_box(models)
-    return model if model is not None and model.id == pattern.casefold() else None
+    Its level may follow. The one in the box may be named by its id alone, in any case.
+    """
+    from cantle.hub.local_model import in_the_box
+    from cantle_ai.model_patterns import split_level
+
+    text, level = split_level(pattern)
+    found = _outright(models, text, provider)
+    boxed = in_the_box(models)
+    if found is None and boxed is not None and provider in (None, boxed.provider):
+        found = boxed if text.casefold() in (boxed.id, boxed.key) else None
+    if found is None or found.api != LOCAL_API:
+        return None
+    return ModelChoice(_whole(models, found), level)
 
 
 def choose_model(

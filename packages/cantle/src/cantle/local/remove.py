@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from cantle.console import Results
@@ -26,7 +27,7 @@ def remove(folder: Path) -> int:
         if there or os.path.lexists(folder / NAME):
             with staging_folder(folder):
                 target.unlink(missing_ok=True)
-            if not any(folder.iterdir()):
+            with suppress(OSError):  # it holds something else, or is a link to a folder elsewhere
                 folder.rmdir()
     except OSError as error:
         raise UserError(
