@@ -10,8 +10,7 @@ from cantle_ai.codec import JsonObject
 __all__ = ["read_tool"]
 
 DESCRIPTION = (
-    "Read a text file, or look at an image. "
-    "Gives at most 2000 lines or 50 KB of text; go on with offset."
+    "Read a text file, or look at an image. Gives at most 2000 lines or 50 KB of text; go on with offset."
 )
 SNIPPET = "Read files and look at images"
 GUIDELINES = ("Read files with read, not with cat, head or sed.",)
