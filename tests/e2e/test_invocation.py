@@ -73,6 +73,17 @@ def test_k04_two_dashes_end_the_options(cli: Cli) -> None:
     assert asked(cli, "--", "@not-a-file") == "@not-a-file"
 
 
+@pytest.mark.parametrize("words", [("install", "x"), ("list",), ("mcp", "--help")])
+def test_a_command_of_pi_s_is_not_taken_for_a_prompt(cli: Cli, words: tuple[str, ...]) -> None:
+    refused = cli.run(*words)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        f"cantle: there is no command {words[0]}. "
+        f"If you mean it as a prompt, put -- before it: cantle -- {words[0]} …\n"
+    )
+    assert "no command" not in cli.run("--", *words).stderr
+
+
 @pytest.mark.parity("cli.at-file")
 def test_files_are_put_before_the_prompt(cli: Cli) -> None:
     (cli.cwd / "notes.md").write_bytes("caf\xe9".encode("latin-1"))

@@ -16,6 +16,11 @@ __all__ = ["dispatch"]
 ENTRY_POINTS: Final = "cantle.commands"
 """Entry-point group of other distributions' sub-commands: functions from arguments to an exit code."""
 
+_COMMANDS_OF_PI: Final = frozenset(
+    {"install", "remove", "uninstall", "update", "list", "config", "auth", "mcp"}
+)
+"""Words that its users type out of habit: here they would be prompts, with all that an agent may do."""
+
 _WORD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
@@ -43,7 +48,10 @@ def dispatch(arguments: Sequence[str]) -> int:
 
 
 def _command(word: str) -> Callable[[list[str]], int] | None:
-    """The sub-command of that name, if there is one. A prompt of several words never looks for one."""
+    """The sub-command of that name, if there is one. A prompt of several words never looks for one.
+
+    Raises UserError for a command that the reference has and nobody has installed here.
+    """
     if not (word[:1].isalpha() and _WORD.issuperset(word)):
         return None
     if word == "demo":
@@ -58,6 +66,11 @@ def _command(word: str) -> Callable[[list[str]], int] | None:
 
     for entry_point in entry_points(group=ENTRY_POINTS, name=word):
         return _loaded(entry_point)
+    if word in _COMMANDS_OF_PI:
+        raise UserError(
+            f"There is no command {word}.",
+            f"If you mean it as a prompt, put -- before it: cantle -- {word} …",
+        )
     return None
 
 
