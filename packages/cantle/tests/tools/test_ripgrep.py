@@ -10,6 +10,7 @@ import pytest
 
 from cantle.tools.blocking import run_blocking
 from cantle.tools.grep.search import search as search_text
+from cantle.tools.search import content
 from cantle.tools.search.ripgrep import Halt, find_ripgrep
 from cantle_agent.tool import ToolError
 from cantle_ai.abort import AbortController
@@ -136,13 +137,30 @@ def test_nothing_is_missed_where_it_is_not_installed(tmp_path: Path) -> None:
     assert run.stdout == FOUND + "\n", run.stderr
 
 
+@needs("search")
+def test_it_never_holds_a_line_of_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that may have such a line is read by ourselves, in its turn."""
+    monkeypatch.setattr(content, "_LARGE", 10_000)
+    write_files(
+        tmp_path, {"a": "hit\n", "b": "x" * 20_000 + "\nhit\n", "c": "x" * 20_000 + "\nhit\n", "d": "hit\n"}
+    )
+    asked = tmp_path.parent / f"{tmp_path.name}-asked"
+    asked.mkdir()
+    program = program_that(asked, f'printf "%s\\n" "$@" >> {asked}/words; exec "{find_ripgrep()}" "$@"')
+    found = found_in(tmp_path, "hit", program)
+    assert [path for path, _ in found] == [b"a", b"b", b"c", b"d"]
+    words = (asked / "words").read_text("utf-8").split("\n")
+    assert [word for word in words if word.startswith("./")] == ["./a", "./d"]
+
+
 @posix
+@pytest.mark.parametrize("sleep", ["exec sleep 1000", "sleep 1000; true"], ids=["itself", "its child"])
 @pytest.mark.parametrize("cancelled", [False, True], ids=["aborted", "cancelled"])
 async def test_an_abort_ends_it_at_once(
-    tools: Tools, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cancelled: bool
+    tools: Tools, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cancelled: bool, sleep: str
 ) -> None:
     write_files(tools.folder, FILES)
-    program = program_that(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 1000")
+    program = program_that(tmp_path, f"trap '' TERM; echo $$ > {tmp_path}/pid; {sleep}")
     monkeypatch.setenv("PATH", f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     context = FakeContext()

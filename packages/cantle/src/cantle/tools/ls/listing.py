@@ -10,6 +10,7 @@ from pathlib import Path
 from cantle.tools.blocking import Check
 from cantle.tools.paths import existing_path
 from cantle.tools.search.results import Listing, folder_at, shown_name
+from cantle.tools.truncation import MAX_BYTES
 from cantle_agent.tool import ToolError, ToolResult
 from cantle_ai.system_errors import reason_of
 
@@ -22,7 +23,9 @@ def list_folder(cwd: Path, name: str, limit: int, check: Check) -> ToolResult:
     listing = Listing()
     try:
         # Of a folder with a million entries, no more than are shown are held.
-        first = nsmallest(limit + 1, _names(folder, check), key=lambda entry: (entry[0].lower(), entry[0]))
+        first = nsmallest(
+            min(limit, MAX_BYTES) + 1, _names(folder, check), key=lambda entry: (entry[0].lower(), entry[0])
+        )
     except OSError as problem:
         raise ToolError(f"{name} can't be listed: {reason_of(problem)}.") from None
     for entry, is_folder in first[:limit]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, groupby, islice, repeat
 
 from msgspec import Struct
 
 from cantle.tools.blocking import Check
 from cantle.tools.search.lines import HEAD, Line, LineMatcher, is_text, matching_lines
 from cantle.tools.search.nodes import Node
-from cantle.tools.search.raw_files import joined, open_file, read_head
+from cantle.tools.search.raw_files import joined, open_file, read_head, size_of
 from cantle.tools.search.ripgrep import ARGUMENT_BYTES, Halt, Ripgrep, RipgrepError
 from cantle.tools.search.walk import Unreadable
 from cantle_ai.system_errors import reason_of
@@ -21,6 +21,8 @@ __all__ = ["Content", "FileLines"]
 _FIRST_BATCH = 200
 _BATCH = 4_000
 """Files that one call of ripgrep gets: few at first, for many a search ends soon."""
+_LARGE = 1 << 26
+"""Bytes of a file that ripgrep does not get: it holds each line as a whole, and there may be one line only."""
 
 
 class FileLines(Struct, frozen=True):
@@ -52,7 +54,18 @@ class Content(Struct, kw_only=True):
         if self.program is None:
             yield from self._by_ourselves(waiting)
         else:
-            yield from self._by_ripgrep(waiting, self.program)
+            ripgrep = Ripgrep(
+                self.program, self.root, self.node, context=self.context, most=self.most, halt=self.halt
+            )
+            sizes = chain((_FIRST_BATCH,), repeat(_BATCH))
+            for is_large, same in groupby(waiting, self._is_large):
+                if is_large:
+                    yield from self._by_ourselves(same)
+                else:
+                    yield from self._by_ripgrep(same, ripgrep, sizes)
+
+    def _is_large(self, path: bytes) -> bool:
+        return size_of(joined(os.fsencode(self.root), path)) > _LARGE
 
     def _by_ourselves(self, paths: Iterator[bytes]) -> Iterator[FileLines]:
         matcher = LineMatcher(self.node, self.check)
@@ -70,11 +83,10 @@ class Content(Struct, kw_only=True):
         except OSError as problem:
             self.unreadable.append(Unreadable(path, reason_of(problem)))
 
-    def _by_ripgrep(self, paths: Iterator[bytes], program: str) -> Iterator[FileLines]:
-        ripgrep = Ripgrep(program, self.root, self.node, context=self.context, most=self.most, halt=self.halt)
-        size = _FIRST_BATCH
-        while batch := _batch(paths, size):
-            size = _BATCH
+    def _by_ripgrep(
+        self, paths: Iterator[bytes], ripgrep: Ripgrep, sizes: Iterator[int]
+    ) -> Iterator[FileLines]:
+        while batch := _batch(paths, next(sizes)):
             done = 0
             try:
                 for path, lines in ripgrep.search(batch, self.check):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-__all__ = ["joined", "open_file", "read_head"]
+__all__ = ["joined", "open_file", "read_head", "size_of"]
 
 
 def joined(folder: bytes, *names: bytes) -> bytes:
@@ -33,3 +33,11 @@ def read_head(path: bytes, size: int) -> bytes:
         return head
     finally:
         os.close(descriptor)
+
+
+def size_of(path: bytes) -> int:
+    """The bytes of a file; 0 of one that can't be looked at."""
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - Path takes no bytes
+    except OSError:
+        return 0

@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Struct, field
 
 from cantle.tools.blocking import Check
+from cantle.tools.process_signals import KILL, signal_group
 from cantle.tools.search.lines import KEPT, Line
 from cantle.tools.search.nodes import Node
 
@@ -55,14 +56,20 @@ class Halt:
         with self._lock:
             self._halted = True
             if self._process is not None:
-                self._process.kill()
+                _end(self._process)
 
     def watch(self, process: subprocess.Popen[bytes] | None) -> None:
         """Take this process for the one that runs; None when it has ended."""
         with self._lock:
             self._process = process
             if process is not None and self._halted:
-                process.kill()
+                _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it; and its group, for an `rg` may be a script that starts another, which holds the pipe that we read."""
+    if process.returncode is None and not signal_group(process.pid, KILL):
+        process.kill()
 
 
 def find_ripgrep() -> str | None:
@@ -134,6 +141,7 @@ class Ripgrep:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={name: value for name, value in os.environ.items() if name != "RIPGREP_CONFIG_PATH"},
+                process_group=None if sys.platform == "win32" else 0,
             )
         except (OSError, ValueError) as problem:
             raise RipgrepError(str(problem)) from None
@@ -142,7 +150,7 @@ class Ripgrep:
             yield from _files(_messages(process, check))
             self.failed = process.wait() > 1
         finally:
-            process.kill()
+            _end(process)
             self._halt.watch(None)
             if process.stdout is not None:
                 process.stdout.close()
