@@ -43,6 +43,8 @@ async def test_i06_a_glob_may_be_spelt_from_elsewhere(tools: Tools) -> None:
     assert await find(tools, f"{tools.folder.resolve()}/**/*.py", path="a") == [
         "No path matches, among 3 entries."
     ]
+    assert await find(tools, "!*.py") == ["a/", "a/b/"]
+    assert await find(tools, f"!{tools.folder.resolve()}/a/*.py") == ["a/", "a/b/", "a/b/y.py"]
     assert await find(tools, "") == ["a/", "a/b/", "a/b/y.py", "a/x.py"]
 
 
@@ -109,3 +111,35 @@ def test_a_path_is_the_same_from_a_folder_that_is_reached_by_a_link(tmp_path: Pa
     write_files(tmp_path, {"real/a/x": ""})
     (tmp_path / "way").symlink_to("real")
     assert text_of(search(tmp_path / "way", "**/x", ".", 10, unchecked)) == "a/x"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names that Windows does not have")
+async def test_a_name_as_it_is_shown_is_understood_by_every_tool(tools: Tools) -> None:
+    names = [
+        b"new\nline",
+        b"caf\xe9'\\x",
+        b"\x1b[31m\ttab\r",
+        "\u2028\x85".encode(),
+        b"d\xff/plain",
+        b"d\xff/e\xfe",
+    ]
+    for name in names:
+        path = tools.folder / "in" / os.fsdecode(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"hit {name!r}\n", "utf-8")
+    shown = [name for name in await find(tools, "*", path="in") if not name.endswith("/")]
+    assert sum(name.startswith("$'") for name in shown) == len(names)
+    found = set()
+    for line in shown:
+        text = text_of(await tools.read(f"in/{line}"))
+        assert text_of(await tools.call("grep", {"pattern": "hit", "path": f"in/{line}"})).endswith(
+            text.strip()
+        )
+        found.add(text.strip())
+    assert found == {f"hit {name!r}" for name in names}
+    assert await find(tools, "*", path="in/$'d\\xff'/") == ["$'e\\xfe'", "plain"]
+    # One that is called like that comes first.
+    (tools.folder / "$'a\\nb'").write_text("itself\n", "utf-8")
+    (tools.folder / "a\nb").write_text("other\n", "utf-8")
+    assert text_of(await tools.read("$'a\\nb'")).startswith("itself")
+    assert "There is no file $'x" in await tools.failure("read", path="$'x\\x00'")

@@ -78,6 +78,8 @@ def test_i06_a_glob_counts_from_the_searched_folder(tmp_path: Path, program: str
     assert files("a", "b/") == ["b/y.py", "b/z.txt"]
     assert files("a", "!*.py") == ["b/z.txt"]
     assert files(".", "a/**/*.{py,txt}") == ["a/b/y.py", "a/b/z.txt", "a/x.py"]
+    assert files("a", f"{tmp_path.resolve()}/a/b/*.py") == ["b/y.py"]
+    assert files("a", f"!{tmp_path.resolve()}/a/b/*") == ["x.py"]
     assert files("a", "a/*") == ["No line matches"]
     text = grep_text(tmp_path, "hit", program, "a", glob="a/*")
     assert text == "No line matches: there is no file that the glob takes."

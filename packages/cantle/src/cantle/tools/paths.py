@@ -2,12 +2,14 @@
 
 Models put `@` before a path, as people do when they mention a file, and use `~`. macOS writes names that
 look like others: a narrow no-break space before AM and PM, decomposed accents, curly quotes. Where a path
-does not exist as written, a name that differs in nothing else is taken, if there is one such name only.
+does not exist as written, a name that differs in nothing else is taken, if there is one such name only. Names that
+hold what no line can show are shown as bash writes them, `$'new\\nline'`, and may be written like that.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Iterator
@@ -25,6 +27,9 @@ _SUGGESTED = 5_000
 _LOOKALIKES = str.maketrans(
     {"\u202f": " ", "\u00a0": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
 )
+_QUOTED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SIGNS = {"t": "\t", "n": "\n", "r": "\r", "e": "\x1b"}
 
 
 def literal_path(cwd: Path, text: str) -> Path:
@@ -64,7 +69,7 @@ def existing_path(cwd: Path, text: str) -> Path:
     try:
         if os.path.lexists(path):
             return path
-        found = _lookalike(path)
+        found = _lookalike(path) or _written_for_bash(cwd, text)
     except OSError as problem:
         raise ToolError(f"{text} can't be looked up: {reason_of(problem)}.") from None
     if found is None:
@@ -101,6 +106,21 @@ def _first_exists(cwd: Path, text: str) -> bool:
     return os.path.lexists(cwd / first) or not os.path.lexists(
         cwd / (Path(text[1:] or ".").parts or ("",))[0]
     )
+
+
+def _written_for_bash(cwd: Path, text: str) -> Path | None:
+    meant = _QUOTED.sub(lambda quoted: _ESCAPED.sub(_character, quoted[1]), text)
+    if meant == text or "\0" in meant:
+        return None
+    path = literal_path(cwd, meant)
+    return path if os.path.lexists(path) else None
+
+
+def _character(escaped: re.Match[str]) -> str:
+    byte, code, sign = escaped.groups()
+    if byte is not None:
+        return os.fsdecode(bytes.fromhex(byte))
+    return chr(int(code, 16)) if code is not None else _SIGNS.get(sign, sign)
 
 
 def _lookalike(path: Path) -> Path | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +12,7 @@ from msgspec import Struct
 from cantle.tools.blocking import Check
 from cantle.tools.paths import existing_path, kind_name
 from cantle.tools.search.content import Content, FileLines
-from cantle.tools.search.globs import GlobError, path_glob
+from cantle.tools.search.globs import path_filter
 from cantle.tools.search.lines import KEPT, Line, is_text
 from cantle.tools.search.nodes import Node
 from cantle.tools.search.pattern import PatternError, literal_node, parse_pattern
@@ -99,7 +98,10 @@ class _Place:
                 f"{request.path} is {kind_name(path.stat().st_mode)}, neither a file nor a folder."
             )
         self.root = str(path.parent if self.is_file else path.resolve())
-        self._glob = None if request.glob is None or self.is_file else _glob(request.glob)
+        glob = request.glob
+        if glob is not None and glob.endswith("/"):
+            glob += "**"
+        self._wanted = None if glob is None or self.is_file else path_filter(glob, self.root)
 
     def paths(self) -> Iterator[bytes]:
         if self.is_file:
@@ -107,7 +109,7 @@ class _Place:
             yield os.fsencode(self._path.name)
             return
         for entry in walk(self.root, self._unreadable, self._check):
-            if entry.kind == "file" and (self._glob is None or self._glob.takes(entry.path)):
+            if entry.kind == "file" and (self._wanted is None or self._wanted.takes(entry.path)):
                 self.files += 1
                 yield entry.path
 
@@ -116,7 +118,7 @@ class _Place:
         if not self.is_file:
             if self.files:
                 return f"No line matches, in {self.files:,} file{'' if self.files == 1 else 's'}."
-            what = "no file that is not ignored" if self._glob is None else "no file that the glob takes"
+            what = "no file that is not ignored" if self._wanted is None else "no file that the glob takes"
             return f"No line matches: there is {what}."
         try:
             with self._path.open("rb") as file:
@@ -124,29 +126,6 @@ class _Place:
         except OSError as problem:
             raise ToolError(f"{self._name} can't be read: {reason_of(problem)}.") from None
         return "No line matches." if is_text(head) else f"No line matches: {self._name} is not text."
-
-
-class _Glob(Struct, frozen=True):
-    """Which files a search is narrowed to."""
-
-    expression: re.Pattern[str]
-    excludes: bool
-
-    def takes(self, path: bytes) -> bool:
-        return (self.expression.fullmatch(os.fsdecode(path)) is None) is self.excludes
-
-
-def _glob(text: str) -> _Glob:
-    excludes = text.startswith("!")
-    glob = text.removeprefix("!")
-    if os.sep == "\\":
-        glob = glob.replace("\\", "/")
-    if glob.endswith("/"):
-        glob += "**"
-    try:
-        return _Glob(path_glob(glob)[0], excludes)
-    except GlobError as problem:
-        raise ToolError(f"The glob {text} can't be used: {problem}.") from None
 
 
 class _Gathering:

@@ -12,10 +12,15 @@ A model's glob without a slash matches names at any depth, one with a slash the 
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import pairwise
 
-__all__ = ["GlobError", "glob_source", "has_wildcards", "path_glob"]
+from msgspec import Struct
+
+from cantle_agent.tool import ToolError
+
+__all__ = ["GlobError", "PathFilter", "glob_source", "has_wildcards", "path_filter", "path_glob"]
 
 
 class GlobError(ValueError):
@@ -145,6 +150,33 @@ def path_glob(glob: str) -> tuple[re.Pattern[str], bool]:
         glob = glob[2:].lstrip("/")
     source = "|".join(map(glob_source, _alternatives(glob.removeprefix("/"))))
     return re.compile(f"{anywhere}(?:{source}){END}{'' if folders else '?'}", re.DOTALL), folders
+
+
+class PathFilter(Struct, frozen=True):
+    """Which paths a model's glob chooses; with `!` before it, all others."""
+
+    expression: re.Pattern[str]
+    excludes: bool
+
+    def takes(self, path: bytes) -> bool:
+        """Whether it chooses the path, which counts from the search folder; a folder's ends with `END`."""
+        return (self.expression.fullmatch(os.fsdecode(path)) is None) is self.excludes
+
+
+def path_filter(text: str, root: str) -> PathFilter:
+    """The paths below the folder `root` that the glob `text` means. Raises :class:`ToolError`."""
+    excludes = text.startswith("!")
+    glob = text.removeprefix("!")
+    if os.sep == "\\":
+        glob, root = glob.replace("\\", "/"), root.replace("\\", "/")
+    # A path from the root of the system is one from the search folder, if it is in there.
+    root = root.rstrip("/")
+    if glob.startswith(f"{root}/"):
+        glob = glob[len(root) :]
+    try:
+        return PathFilter(path_glob(glob or "*")[0], excludes)
+    except GlobError as problem:
+        raise ToolError(f"The glob {text} can't be used: {problem}.") from None
 
 
 def _stars(glob: str, start: int) -> tuple[str, int]:
