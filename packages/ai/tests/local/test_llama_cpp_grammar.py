@@ -108,6 +108,15 @@ def test_heads_are_what_sentences_begin_with() -> None:
         },
         {"allOf": [{"type": "object", "required": ["a"]}, {"properties": {"a": {"type": "boolean"}}}]},
         {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/b%20c~1d"}, "e": {"$ref": "#/allOf/0/properties/f"}},
+            "required": ["a", "e"],
+            "$defs": {"b c/d": {"type": "integer"}},
+            "allOf": [{"properties": {"f": {"type": "boolean"}}}],
+        },
+        {"type": "object", "required": ["a"], "additionalProperties": {"type": "integer"}},
+        {"type": "object", "properties": {"a": {"type": "array", "items": False}}, "required": ["a"]},
+        {
             "anyOf": [
                 {"type": "object", "properties": {"k": {"const": "a"}}, "required": ["k"]},
                 {
@@ -168,6 +177,21 @@ def test_a_schema_that_refers_to_itself_everywhere_stays_small() -> None:
     grammar = grammar_of([tool({"$ref": "#/$defs/node", "$defs": {"node": node}})])
     assert len(grammar) < 500_000
     Grammar(grammar)
+
+
+def test_counts_do_not_stand_inside_counts() -> None:
+    """llama.cpp multiplies those of one rule, and refuses the grammar from 2000 on; a rule's name begins anew."""
+    words = {"type": "array", "maxItems": 50, "items": {"type": "string", "maxLength": 100}}
+    properties = {"a": words, "b": {"type": "array", "maxItems": 50, "items": words}}
+    rules = grammar_of([tool({"type": "object", "properties": properties})]).splitlines()
+    assert any("{0,100}" in rule for rule in rules) and any("{0,49}" in rule for rule in rules)
+    assert not any("{0,100}" in rule and "{0,49}" in rule for rule in rules)
+
+
+def test_rules_that_say_the_same_are_one() -> None:
+    properties = {name: {"type": "string", "maxLength": 9} for name in "abc"}
+    tools = [tool({"type": "object", "properties": properties}, name) for name in ("t", "u")]
+    assert grammar_of(tools).count("{0,9}") == 1
 
 
 scalars = st.sampled_from(

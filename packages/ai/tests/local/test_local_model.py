@@ -218,6 +218,13 @@ ODD_SCHEMAS: list[dict[str, Any]] = [
     {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(300)}},
     {"type": "object", "properties": {"a": {"enum": [f"v{number}" for number in range(1000)]}}},
     {"type": "object", "properties": {"a": {"type": "string", "minLength": 190, "maxLength": 200}}},
+    {
+        "type": "object",
+        "properties": {
+            "a": {"type": "array", "maxItems": 50, "items": {"type": "string", "maxLength": 100}},
+            "b": {"type": "array", "minItems": 200, "items": {"type": "string", "minLength": 200}},
+        },
+    },
 ]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import unquote
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.context import ToolDefinition
@@ -23,6 +24,8 @@ ANSWER_HEAD = '{"answer": "'
 _DEEPEST = 16
 """Schemas inside schemas. Below that, any JSON."""
 _MOST_RULES = 2000
+_MOST_CHARACTERS = 250_000
+"""Of all rules together, roughly. llama.cpp reads about a million in a second, before each answer."""
 _MOST_CHOICES = 64
 _MOST_OPTIONAL = 24
 """What else there is to choose from is left out. Each choice that is open costs a look at the whole vocabulary, with
@@ -66,10 +69,12 @@ class _Rules:
 
     def __init__(self) -> None:
         self._bodies: list[str] = []
+        self._added: dict[str, str] = {}
+        self._characters = 0
 
     @property
     def full(self) -> bool:
-        return len(self._bodies) >= _MOST_RULES
+        return len(self._bodies) >= _MOST_RULES or self._characters >= _MOST_CHARACTERS
 
     def reserve(self) -> str:
         """A name whose rule follows with :meth:`define`."""
@@ -78,10 +83,14 @@ class _Rules:
 
     def define(self, name: str, body: str) -> str:
         self._bodies[int(name[1:])] = body
+        self._characters += len(body)
         return name
 
     def add(self, body: str) -> str:
-        return self.define(self.reserve(), body)
+        """The name of the rule with this body; there is one of each."""
+        if body not in self._added:
+            self._added[body] = self.define(self.reserve(), body)
+        return self._added[body]
 
     def text(self) -> str:
         return "".join(f"r{number} ::= {body}\n" for number, body in enumerate(self._bodies))
@@ -134,12 +143,16 @@ class _Schemas:
     def _referred(self, reference: str) -> JsonObject | None:
         """What `#/$defs/name` and the like point to in this schema; None for anything else."""
         place: Json = self._root
-        if not reference.startswith("#"):
+        pointer, slash, rest = unquote(reference).partition("/")
+        if pointer != "#":
             return None
-        for part in reference[1:].split("/")[1:]:
-            if not isinstance(place, dict):
+        for part in rest.split("/") if slash else ():
+            if isinstance(place, dict):
+                place = place.get(part.replace("~1", "/").replace("~0", "~"))
+            elif isinstance(place, list) and part.isdecimal() and int(part) < len(place):
+                place = place[int(part)]
+            else:
                 return None
-            place = place.get(part.replace("~1", "/").replace("~0", "~"))
         return place if isinstance(place, dict) else None
 
     def _value(self, schema: Json, depth: int) -> str:
@@ -184,7 +197,7 @@ class _Schemas:
     def _typed(self, kind: Json, schema: JsonObject, depth: int) -> str:
         match kind:
             case "string":
-                return _string(schema)
+                return self._string(schema)
             case "integer" | "number":
                 return kind
             case "boolean":
@@ -207,9 +220,16 @@ class _Schemas:
         self._open = outside
         return name
 
+    def _string(self, schema: JsonObject) -> str:
+        """A rule of its own where characters are counted: llama.cpp refuses counts inside counts, unless by name."""
+        least, most = _bounds(schema, "minLength", "maxLength")
+        if not least and most is None:
+            return "string"
+        return self._rules.add(f'"\\"" char{_times(least, most)} "\\""')
+
     def _array(self, schema: JsonObject, depth: int) -> str:
         least, most = _bounds(schema, "minItems", "maxItems")
-        if most == 0:
+        if most == 0 or (schema.get("items") is False and "prefixItems" not in schema):
             return '"[]"'
         item = "value" if "prefixItems" in schema else self._value(schema.get("items"), depth)
         more = f'{item} (", " {item}){_times(max(least - 1, 0), None if most is None else most - 1)}'
@@ -251,7 +271,8 @@ def _properties(schema: JsonObject) -> tuple[dict[str, Json], list[str]]:
     listed = given if isinstance(given, dict) else {}
     ordered = {name: each for name, each in listed.items() if each is not False or name in needed}
     optional = [name for name in ordered if name not in needed][:_MOST_OPTIONAL]
-    return {name: ordered.get(name) for name in (*needed, *optional)}, needed
+    others = schema.get("additionalProperties")
+    return {name: ordered.get(name, others) for name in (*needed, *optional)}, needed
 
 
 def _may_be_object(schema: JsonObject) -> bool:
@@ -269,13 +290,6 @@ def _both(first: JsonObject, second: JsonObject) -> JsonObject:
     if all(isinstance(each, list) for each in needed):
         merged["required"] = [name for names in needed for name in names]  # type: ignore[union-attr]
     return merged
-
-
-def _string(schema: JsonObject) -> str:
-    least, most = _bounds(schema, "minLength", "maxLength")
-    if not least and most is None:
-        return "string"
-    return f'"\\"" char{_times(least, most)} "\\""'
 
 
 def _bounds(schema: JsonObject, least: str, most: str) -> tuple[int, int | None]:
