@@ -58,14 +58,23 @@ class Content(Struct, kw_only=True):
                 self.program, self.root, self.node, context=self.context, most=self.most, halt=self.halt
             )
             sizes = chain((_FIRST_BATCH,), repeat(_BATCH))
-            for is_large, same in groupby(waiting, self._is_large):
-                if is_large:
+            for is_ours, same in groupby(waiting, self._is_ours):
+                if is_ours:
                     yield from self._by_ourselves(same)
                 else:
                     yield from self._by_ripgrep(same, ripgrep, sizes)
 
-    def _is_large(self, path: bytes) -> bool:
-        return size_of(joined(os.fsencode(self.root), path)) > _LARGE
+    def _is_ours(self, path: bytes) -> bool:
+        """Whether it is not for ripgrep, which might wait for ever, or hold all of it."""
+        place = joined(os.fsencode(self.root), path)
+        size = size_of(place)
+        if size:
+            return size > _LARGE
+        try:
+            # Files that the system makes up while they are read have no size, and some of them make one wait.
+            return bool(read_head(place, 1))
+        except OSError:
+            return True
 
     def _by_ourselves(self, paths: Iterator[bytes]) -> Iterator[FileLines]:
         matcher = LineMatcher(self.node, self.check)
