@@ -3,6 +3,8 @@
 import http.client
 import os
 import sys
+import tempfile
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -57,3 +59,15 @@ async def test_where_it_has_to_listen_on_a_port_it_takes_no_request(
         connection.close()
     await models.aclose()
     assert listening() == before
+
+
+@needs("local")
+@pytest.mark.skipif(sys.platform == "win32", reason="listens on a port there")
+async def test_without_a_folder_for_temporary_files_it_says_what_to_do(
+    tiny: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    models = Models(environ={})
+    message = await models.complete(tiny, Context(messages=[UserMessage("Hi")]))
+    assert "none can be made: no such file or directory. Set TMPDIR to a folder" in str(message.error_message)
+    await models.aclose()

@@ -23,6 +23,7 @@ from msgspec import Struct
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.local.gguf import GgufHeader, read_header
 from cantle_ai.local.rows import NO_ENGINE
+from cantle_ai.system_errors import reason_of
 
 __all__ = ["LoadOptions", "Server", "load"]
 
@@ -119,7 +120,14 @@ def _address() -> Iterator[tuple[str, str]]:
     if sys.platform == "win32":
         yield "127.0.0.1", key
     else:
-        folder = tempfile.mkdtemp(prefix="cantle-")
+        try:
+            folder = tempfile.mkdtemp(prefix="cantle-")
+        except OSError as error:
+            raise ConfigurationError(
+                None,
+                f"The local model needs a folder for its socket, and none can be made: {reason_of(error)}. "
+                "Set TMPDIR to a folder that can be written to",
+            ) from None
         try:
             socket = os.path.join(folder, "llama.sock")  # noqa: PTH118 - a string is what is wanted
             yield (socket if len(os.fsencode(socket)) <= _LONGEST_SOCKET_PATH else "127.0.0.1"), key
