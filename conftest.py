@@ -8,8 +8,9 @@ from hypothesis import settings
 
 # These read what a test run may be told, before it is removed.
 from tests.support import collection, reference, samples
+from tests.support.figures import pytest_terminal_summary
 
-__all__ = ["collection", "reference", "samples"]
+__all__ = ["collection", "pytest_terminal_summary", "reference", "samples"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -53,6 +53,11 @@ def test_the_closing_line_is_kept(output: str, said: str, runner: ModuleType) ->
     assert runner.closing_line(output) == said
 
 
+def test_figures_that_tests_measured_are_kept(runner: ModuleType, tmp_path: Path) -> None:
+    outcome = runner.run("echo figure: 3 ms; echo ==== 1 passed in 2s ====", tmp_path / "log.txt")
+    assert outcome.said == "1 passed in 2s; 3 ms"
+
+
 def test_a_failing_command_is_a_failed_row(runner: ModuleType, tmp_path: Path) -> None:
     outcome = runner.run("echo one; echo two; false", tmp_path / "log.txt")
     assert (outcome.passed, outcome.said) == (False, "two")

@@ -92,15 +92,11 @@ MANY = """
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.fault("H-05", "H-08")
-def test_h05_thousands_of_commands_leave_nothing(
-    tmp_path: Path, record_property: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_h05_thousands_of_commands_leave_nothing(tmp_path: Path, record_property: Any) -> None:
     count = samples(10_000, 200)
     said = run(tmp_path, MANY, count, timeout=850)
     figure = f"{count:,} commands in {said['seconds']:.1f} s; held before and after: {said['after']}"
     record_property("figure", figure)
-    with capsys.disabled():
-        print(f"\n{figure}")
     assert said["after"] == said["before"]
 
 
@@ -127,9 +123,7 @@ LARGE = """
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.fault("H-05")
-def test_h05_a_gigabyte_of_output_costs_little_memory(
-    tmp_path: Path, record_property: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_h05_a_gigabyte_of_output_costs_little_memory(tmp_path: Path, record_property: Any) -> None:
     size = samples(1 << 30, 1 << 27)
     said = run(tmp_path, LARGE, size, timeout=280)
     grown = said["after"] - said["before"]
@@ -138,8 +132,6 @@ def test_h05_a_gigabyte_of_output_costs_little_memory(
         f"{said['after'] / 1e6:.1f} MB after"
     )
     record_property("figure", figure)
-    with capsys.disabled():
-        print(f"\n{figure}")
     assert grown < 8_000_000
     assert said["size"] == said["total"] == size + 5
     assert said["shown"] <= 51_200
