@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -71,3 +72,29 @@ async def test_without_a_folder_for_temporary_files_it_says_what_to_do(
     message = await models.complete(tiny, Context(messages=[UserMessage("Hi")]))
     assert "none can be made: no such file or directory. Set TMPDIR to a folder" in str(message.error_message)
     await models.aclose()
+
+
+_HANDFUL = """
+import asyncio, msgspec
+from cantle_ai.context import Context
+from cantle_ai.messages import UserMessage
+from cantle_ai.model import StreamOptions
+from cantle_ai.models import Models
+
+async def main():
+    models = Models(environ={})
+    model = models.find("local", "smollm2-135m")
+    odd = msgspec.structs.replace(model, context_window=1, compat={"threads": True})
+    message = await models.complete(odd, Context(messages=[UserMessage("Hi")]), StreamOptions(max_tokens=1))
+    print(message.stop_reason, message.error_message)
+    await models.aclose()
+
+asyncio.run(main())
+"""
+
+
+@needs("local")
+def test_odd_limits_in_models_json_do_not_end_the_process() -> None:
+    """llama.cpp aborts where its window has one token."""
+    done = subprocess.run([sys.executable, "-c", _HANDFUL], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "length None\n", "")

@@ -134,7 +134,7 @@ def _load_options(model: Model) -> LoadOptions:
 
 
 def _threads(value: Json) -> int | None:
-    return value if isinstance(value, int) and 1 <= value <= _MOST_THREADS else None
+    return value if type(value) is int and 1 <= value <= _MOST_THREADS else None
 
 
 def _request(model: Model, context: Context, options: StreamOptions) -> bytes:

@@ -34,6 +34,8 @@ _BATCH = 64
 quicker (6 % from 64 to 2048), and take more memory."""
 _OTHER_PROMPTS_MIB = 256
 """What may be kept of conversations other than the last, so that going back to one is quick."""
+_LEAST_CONTEXT = 256
+"""llama.cpp rounds up to this, and ends the process where it was asked for a handful."""
 _IDLE = 1.5
 """Processors that have to be idle for a second thread to pay, by the load of the last minute."""
 _LONGEST_SOCKET_PATH = 100
@@ -88,7 +90,7 @@ def load(options: LoadOptions) -> Server:
 def _parameters(package: ModuleType, options: LoadOptions, header: GgufHeader, host: str, key: str) -> object:
     parameters: Any = package.CommonParams()
     parameters.model.path = str(options.path)
-    parameters.n_ctx = min(options.context, header.context_length or options.context)
+    parameters.n_ctx = max(min(options.context, header.context_length or options.context), _LEAST_CONTEXT)
     parameters.n_parallel = 1
     parameters.n_batch = parameters.n_ubatch = _BATCH
     parameters.cpuparams.n_threads = options.threads
