@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 
 from cantle.tools.blocking import Check
-from cantle.tools.search.charsets import named
+from cantle.tools.search.charsets import MAX, Ranges, holds, named
 from cantle.tools.search.expressions import character_ranges
 from cantle.tools.search.nodes import Alternatives, Anchor, CharacterSet, Node, Repeat, Sequence
 
@@ -58,7 +58,7 @@ class Automaton:
     def __init__(self, node: Node, check: Check) -> None:
         """`check` is called for whatever takes its time, and raises to end it."""
         self._check = check
-        self._sets: list[tuple[tuple[int, int], ...]] = []
+        self._sets: list[Ranges] = []
         self._places: list[tuple[int, int]] = []
         """Set and the place behind it."""
         self._free: list[list[tuple[str, int]]] = []
@@ -105,7 +105,7 @@ class Automaton:
     def _leaves(self, state: _State) -> re.Pattern[str] | None:
         if state.leaving is None and len(self._bounds) <= _FEW:
             kinds = [kind for kind in range(len(self._bounds) + 1) if self._follow(state, kind) is not state]
-            limits = [0, *self._bounds, 0x110000]
+            limits = [0, *self._bounds, MAX + 1]
             ranges = [(limits[kind], limits[kind + 1] - 1) for kind in kinds]
             source = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges if low <= high)
             state.leaving = re.compile(f"[{source}]" if source else "(?!)")
@@ -189,10 +189,10 @@ class Automaton:
         found = self._steps.get(kind)
         if found is None:
             code = self._bounds[kind - 1] if kind else 0
-            sets = {index for index, ranges in enumerate(self._sets) if _holds(ranges, code)}
+            sets = {index for index, ranges in enumerate(self._sets) if holds(ranges, code)}
             after = _PLAIN
             if self._minds_words:
-                after = _WRONG if 0xD800 <= code < 0xE000 else _WORD if _holds(named("w"), code) else _PLAIN
+                after = _WRONG if 0xD800 <= code < 0xE000 else _WORD if holds(named("w"), code) else _PLAIN
             found = self._steps[kind] = (after, sets)
         return found
 
@@ -222,8 +222,3 @@ def _is_there(kind: str, before: int, after: int) -> bool:
     if kind == "inside":
         return left == right and _WRONG not in (before, after)
     return right and not left if kind == "word-start" else left and not right
-
-
-def _holds(ranges: tuple[tuple[int, int], ...], code: int) -> bool:
-    at = bisect_right(ranges, (code, 0x110000)) - 1
-    return at >= 0 and ranges[at][0] <= code <= ranges[at][1]

@@ -7,16 +7,29 @@ Python's `\\w`, `\\s` and `IGNORECASE` differ from them in hundreds of character
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
 from typing import TypeAlias
 
-__all__ = ["CATEGORIES", "MAX", "POSIX", "Ranges", "folded", "named", "negated", "normalized"]
+__all__ = [
+    "CATEGORIES",
+    "MAX",
+    "POSIX",
+    "Ranges",
+    "folded",
+    "folded_ascii",
+    "holds",
+    "named",
+    "negated",
+    "normalized",
+]
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """First and last code points, ascending, none touching the next."""
 
 MAX = 0x10FFFF
+"""The last code point that there is."""
 _ASSIGNED = ((0, 0x33480), (0xE0000, 0xE01F0))
 """Where characters are, apart from those that say nothing."""
 _CASED = 0x1E944
@@ -78,6 +91,12 @@ def normalized(ranges: Iterable[tuple[int, int]]) -> Ranges:
         else:
             merged.append((low, high))
     return tuple(merged)
+
+
+def holds(ranges: Ranges, code: int) -> bool:
+    """Whether a code point is in one of the ranges."""
+    at = bisect_right(ranges, (code, MAX)) - 1
+    return at >= 0 and code <= ranges[at][1]
 
 
 def negated(ranges: Ranges) -> Ranges:
@@ -150,15 +169,9 @@ def _fold(code: int) -> int:
 
 def folded(ranges: Ranges) -> Ranges:
     """The set with everything that differs from one of it in case alone."""
-    from bisect import bisect_right
-
-    starts = [low for low, _ in ranges]
-
-    def holds(code: int) -> bool:
-        at = bisect_right(starts, code) - 1
-        return at >= 0 and code <= ranges[at][1]
-
-    more = [(code, code) for orbit in _orbits() if any(map(holds, orbit)) for code in orbit]
+    more = [
+        (code, code) for orbit in _orbits() if any(holds(ranges, code) for code in orbit) for code in orbit
+    ]
     return normalized((*ranges, *more))
 
 

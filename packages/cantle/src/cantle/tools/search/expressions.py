@@ -41,24 +41,19 @@ def _count(node: Repeat) -> str:
 
 
 def _rust_set(node: CharacterSet) -> str:
-    items = [
-        (
-            f"\\{item.name.upper() if item.negated else item.name}"
-            if item.name in "dsw"
-            else _rust_property(item)
-        )
-        if isinstance(item, Named)
-        else _rust_range(*item)
-        for item in node.items
-    ]
-    simple = len(items) == 1 and not node.negated and (isinstance(node.items[0], Named) or node.single)
-    if len(items) == 1 and not node.negated and not isinstance(node.items[0], Named):
-        simple = node.items[0][0] == node.items[0][1]
-    source = items[0] if simple else f"[{'^' if node.negated else ''}{''.join(items)}]"
+    items = [_rust_named(item) if isinstance(item, Named) else _rust_range(*item) for item in node.items]
+    stands_alone = (
+        not node.negated
+        and len(node.items) == 1
+        and (isinstance(node.items[0], Named) or node.items[0][0] == node.items[0][1])
+    )
+    source = items[0] if stands_alone else f"[{'^' if node.negated else ''}{''.join(items)}]"
     return f"(?i:{source})" if node.fold else source
 
 
-def _rust_property(item: Named) -> str:
+def _rust_named(item: Named) -> str:
+    if item.name in "dsw":
+        return f"\\{item.name.upper() if item.negated else item.name}"
     return f"\\{'P' if item.negated else 'p'}{{{item.name}}}"
 
 

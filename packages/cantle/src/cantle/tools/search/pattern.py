@@ -14,7 +14,7 @@ how much of it a repetition takes makes no difference.
 
 from __future__ import annotations
 
-from cantle.tools.search.charsets import CATEGORIES, POSIX, negated
+from cantle.tools.search.charsets import CATEGORIES, MAX, POSIX, negated
 from cantle.tools.search.nodes import (
     Alternatives,
     Anchor,
@@ -39,7 +39,9 @@ _SIZE = 20_000
 """Characters and places of an expression, its repetitions written out."""
 _DEPTH = 100
 _HINT = " To search for the text as it stands, set literal."
-_SIGNS = frozenset("\\.+*?()|[]{}^$#&-~/\"'`!%,:;=@<>_ ")
+_LINE_END = "it holds a line end, but lines are searched one by one; search for one line of it."
+_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
+"""Of `\\x41` and the like, where no braces hold them."""
 _CONTROLS = {"t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 _REFUSED = {
     "A": "ends of a text, for lines are searched one by one: write ^",
@@ -72,9 +74,7 @@ def literal_node(text: str, *, ignore_case: bool = False) -> Node:
     """That text as it stands. Raises :class:`PatternError` for a line end."""
     _refuse_halves(text)
     if "\n" in text:
-        raise PatternError(
-            "it holds a line end, but lines are searched one by one; search for one line of it."
-        )
+        raise PatternError(_LINE_END)
     return Sequence(tuple(_literal(character, ignore_case) for character in text))
 
 
@@ -178,9 +178,7 @@ class _Parser:
             # A line may end with CRLF.
             return Sequence((Repeat(_literal("\r", fold=False), 0, 1), Anchor("end")))
         if character == "\n":
-            raise PatternError(
-                "it holds a line end, but lines are searched one by one; search for one line of it."
-            )
+            raise PatternError(_LINE_END)
         return _literal(character, self._fold)
 
     def _group(self, depth: int) -> Node | None:
@@ -231,7 +229,7 @@ class _Parser:
                 self._fold = value
             elif flag in ":)":
                 return flag == ")"
-            elif not (flag in "smU" and (value or flag != "m")) and not (flag == "u" and value):
+            elif flag not in ("smUu" if value else "sU"):
                 raise PatternError(f"it sets the flag {flag}; a search here has (?i) alone.")
 
     def _escape(self) -> Node:
@@ -241,9 +239,9 @@ class _Parser:
         if character in "pP":
             return CharacterSet((self._property(character == "P"),), fold=self._fold)
         if character == "b" and self._take("{"):
-            for word, kind in (("start}", "word-start"), ("end}", "word-end")):
+            for word, place in (("start}", Anchor("word-start")), ("end}", Anchor("word-end"))):
                 if self._take(word):
-                    return Anchor(kind)  # type: ignore[arg-type]
+                    return place
             raise PatternError("it has \\b{ without start} or end} behind it.")
         places: dict[str, Anchor] = {
             "b": Anchor("word"),
@@ -264,9 +262,7 @@ class _Parser:
             raise PatternError(f"it asks for {_REFUSED[character]}.")
         if character.isdigit():
             raise PatternError("it uses a back-reference, which a search here does not have.")
-        if character in _SIGNS or (
-            character.isascii() and not character.isalnum() and character.isprintable()
-        ):
+        if character.isascii() and not character.isalnum() and character.isprintable():
             return character
         raise PatternError(f"\\{character} means nothing here.{_HINT}")
 
@@ -276,20 +272,19 @@ class _Parser:
             digits = self._text[self.position : max(end, self.position)]
             self.position = end + 1
         else:
-            digits = self._text[self.position : self.position + {"x": 2, "u": 4, "U": 8}[kind]]
+            size = _HEX_DIGITS[kind]
+            digits = self._text[self.position : self.position + size]
             self.position += len(digits)
-            if len(digits) < {"x": 2, "u": 4, "U": 8}[kind]:
+            if len(digits) < size:
                 digits = ""
         try:
             code = int(digits, 16) if digits.isalnum() else -1
         except ValueError:
             code = -1
-        if not 0 <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        if not 0 <= code <= MAX or 0xD800 <= code <= 0xDFFF:
             raise PatternError(f"\\{kind} is not followed by the number of a character.")
         if code == 0x0A:
-            raise PatternError(
-                "it holds a line end, but lines are searched one by one; search for one line of it."
-            )
+            raise PatternError(_LINE_END)
         return chr(code)
 
     def _property(self, excludes: bool) -> Named:
@@ -334,9 +329,7 @@ class _Parser:
                 raise PatternError("\\b means nothing in a set.")
             character = self._escaped(self._next("an escape"))
         elif character == "\n":
-            raise PatternError(
-                "it holds a line end, but lines are searched one by one; search for one line of it."
-            )
+            raise PatternError(_LINE_END)
         low = high = ord(character)
         if self._text.startswith("-", self.position) and not self._text.startswith(
             ("-]", "--"), self.position
