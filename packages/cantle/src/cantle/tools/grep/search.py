@@ -13,7 +13,7 @@ from cantle.tools.blocking import Check
 from cantle.tools.paths import existing_path, kind_name
 from cantle.tools.search.content import Content, FileLines
 from cantle.tools.search.globs import path_filter
-from cantle.tools.search.lines import KEPT, Line, is_text
+from cantle.tools.search.lines import HEAD, KEPT, Line, is_text
 from cantle.tools.search.nodes import Node
 from cantle.tools.search.pattern import PatternError, literal_node, parse_pattern
 from cantle.tools.search.results import Listing, shown_name
@@ -122,7 +122,7 @@ class _Place:
             return f"No line matches: there is {what}."
         try:
             with self._path.open("rb") as file:
-                head = file.read(1 << 16)
+                head = file.read(HEAD)
         except OSError as problem:
             raise ToolError(f"{self._name} can't be read: {reason_of(problem)}.") from None
         return "No line matches." if is_text(head) else f"No line matches: {self._name} is not text."

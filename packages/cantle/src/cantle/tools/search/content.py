@@ -64,9 +64,12 @@ class Content(Struct, kw_only=True):
                 else:
                     yield from self._by_ripgrep(same, ripgrep, sizes)
 
+    def _place(self, path: bytes) -> bytes:
+        return joined(os.fsencode(self.root), path)
+
     def _is_ours(self, path: bytes) -> bool:
         """Whether it is not for ripgrep, which might wait for ever, or hold all of it."""
-        place = joined(os.fsencode(self.root), path)
+        place = self._place(path)
         size = size_of(place)
         if size:
             return size > _LARGE
@@ -78,17 +81,16 @@ class Content(Struct, kw_only=True):
 
     def _by_ourselves(self, paths: Iterator[bytes]) -> Iterator[FileLines]:
         matcher = LineMatcher(self.node, self.check)
-        top = os.fsencode(self.root)
         for path in paths:
             self.check()
-            lines = self._read(path, matching_lines(joined(top, path), matcher, self.context, self.check))
+            lines = self._read(path, matcher)
             first = next(lines, None)
             if first is not None:
                 yield FileLines(path, chain((first,), lines))
 
-    def _read(self, path: bytes, lines: Iterator[Line]) -> Iterator[Line]:
+    def _read(self, path: bytes, matcher: LineMatcher) -> Iterator[Line]:
         try:
-            yield from lines
+            yield from matching_lines(self._place(path), matcher, self.context, self.check)
         except OSError as problem:
             self.unreadable.append(Unreadable(path, reason_of(problem)))
 
@@ -117,24 +119,18 @@ class Content(Struct, kw_only=True):
                 told += 1
                 yield line
         except (RipgrepError, ValueError):
-            whole = matching_lines(
-                joined(os.fsencode(self.root), path),
-                LineMatcher(self.node, self.check),
-                self.context,
-                self.check,
-            )
-            yield from islice(self._read(path, whole), told, None)
+            yield from islice(self._read(path, LineMatcher(self.node, self.check)), told, None)
 
     def _is_text(self, path: bytes) -> bool:
         try:
-            return is_text(read_head(joined(os.fsencode(self.root), path), HEAD))
+            return is_text(read_head(self._place(path), HEAD))
         except OSError:
             return False
 
     def _note_unreadable(self, batch: list[bytes]) -> None:
         for path in batch:
             try:
-                os.close(open_file(joined(os.fsencode(self.root), path)))
+                os.close(open_file(self._place(path)))
             except OSError as problem:
                 self.unreadable.append(Unreadable(path, reason_of(problem)))
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from cantle_agent.tool import ToolError
 
-__all__ = ["GlobError", "PathFilter", "glob_source", "has_wildcards", "path_filter", "path_glob"]
+__all__ = ["END", "GlobError", "PathFilter", "glob_source", "has_wildcards", "path_filter", "path_glob"]
 
 
 class GlobError(ValueError):
@@ -51,6 +51,7 @@ _POSIX = {
 
 
 def has_wildcards(glob: str) -> bool:
+    """Whether a glob may mean anything but itself."""
     return re.search(r"[*?\[\\]", glob) is not None
 
 
@@ -139,17 +140,15 @@ def _parted(tokens: list[str], sign: str) -> list[list[str]]:
     return parts
 
 
-def path_glob(glob: str) -> tuple[re.Pattern[str], bool]:
-    """A model's glob, as an expression for whole paths (with `END` behind those of folders), and whether it means
-    folders only. Raises :class:`GlobError`.
-    """
+def path_glob(glob: str) -> re.Pattern[str]:
+    """A model's glob, as an expression for whole paths (with `END` behind those of folders). Raises :class:`GlobError`."""
     folders = glob.endswith("/") and not glob.endswith("\\/")
     glob = glob.rstrip("/") if folders else glob
-    anywhere = "" if "/" in glob else "(?:.*/)?"
+    anywhere = "" if "/" in glob else _FOLDERS
     while glob.startswith("./"):
         glob = glob[2:].lstrip("/")
     source = "|".join(map(glob_source, _alternatives(glob.removeprefix("/"))))
-    return re.compile(f"{anywhere}(?:{source}){END}{'' if folders else '?'}", re.DOTALL), folders
+    return re.compile(f"{anywhere}(?:{source}){END}{'' if folders else '?'}", re.DOTALL)
 
 
 class PathFilter(Struct, frozen=True):
@@ -174,7 +173,7 @@ def path_filter(text: str, root: str) -> PathFilter:
     if glob.startswith(f"{root}/"):
         glob = glob[len(root) :]
     try:
-        return PathFilter(path_glob(glob or "*")[0], excludes)
+        return PathFilter(path_glob(glob or "*"), excludes)
     except GlobError as problem:
         raise ToolError(f"The glob {text} can't be used: {problem}.") from None
 

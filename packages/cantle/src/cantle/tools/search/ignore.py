@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -212,6 +213,7 @@ class Rules(Struct, frozen=True):
         )
 
     def joined(self, own: list[_Source], *, is_repository: bool) -> Rules:
+        """These rules and those of a folder's own files; of a repository's top, those of git above it end there."""
         kept = self.sources
         if is_repository:
             kept = tuple(source for source in kept if source.kind < _GIT)
@@ -271,14 +273,12 @@ def _read(path: bytes) -> IgnoreFile | None:
 def _exclude(git: bytes) -> IgnoreFile | None:
     """The rules in `info/exclude` of the repository that `.git` is, or refers to: a work tree has a file there."""
     common = git
-    try:
+    # What can't be read refers to nothing: a folder, a submodule without `commondir`, a path with a NUL.
+    with suppress(OSError, ValueError):
         reference = read_head(git, _MAX_REFERENCE)
         if reference.startswith(b"gitdir:"):
-            folder = git.rpartition(b"/")[0]
-            common = own = _resolved(folder, reference.removeprefix(b"gitdir:"))
-            common = _resolved(own, read_head(joined(own, b"commondir"), _MAX_REFERENCE))
-    except (OSError, ValueError):
-        pass
+            common = _resolved(git.rpartition(b"/")[0], reference.removeprefix(b"gitdir:"))
+            common = _resolved(common, read_head(joined(common, b"commondir"), _MAX_REFERENCE))
     return _read(joined(common, b"info", b"exclude"))
 
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 from cantle.tools.blocking import Check
 from cantle.tools.search.expressions import python_source, quick_part, required_text
 from cantle.tools.search.nodes import Node
-from cantle.tools.search.raw_files import open_file
+from cantle.tools.search.raw_files import open_file, read_up_to
 
 if TYPE_CHECKING:
     from cantle.tools.search.automaton import Automaton
@@ -133,9 +133,7 @@ def matching_lines(path: bytes, matcher: LineMatcher, context: int, check: Check
 
 def _pieces(descriptor: int, check: Check) -> Iterator[bytes]:
     """The file in pieces, as UTF-8 without mark; nothing when it is not text."""
-    head = os.read(descriptor, HEAD)
-    while head and len(head) < HEAD and (more := os.read(descriptor, HEAD - len(head))):
-        head += more
+    head = read_up_to(descriptor, HEAD)
     if not is_text(head):
         return
     codec = _UTF_16.get(head[:2])

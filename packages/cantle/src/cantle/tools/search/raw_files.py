@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-__all__ = ["joined", "open_file", "read_head", "size_of"]
+__all__ = ["joined", "open_file", "read_head", "read_up_to", "size_of"]
 
 
 def joined(folder: bytes, *names: bytes) -> bytes:
@@ -27,12 +27,17 @@ def read_head(path: bytes, size: int) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return b""
-        head = os.read(descriptor, size)
-        while head and len(head) < size and (more := os.read(descriptor, size - len(head))):
-            head += more
-        return head
+        return read_up_to(descriptor, size)
     finally:
         os.close(descriptor)
+
+
+def read_up_to(descriptor: int, size: int) -> bytes:
+    """The next `size` bytes; fewer only at the end. Raises OSError."""
+    data = b""
+    while len(data) < size and (more := os.read(descriptor, size - len(data))):
+        data += more
+    return data
 
 
 def size_of(path: bytes) -> int:

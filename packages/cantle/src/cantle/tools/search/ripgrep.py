@@ -30,7 +30,7 @@ from cantle.tools.search.nodes import Node
 if TYPE_CHECKING:
     import subprocess
 
-__all__ = ["Halt", "Ripgrep", "RipgrepError", "find_ripgrep"]
+__all__ = ["ARGUMENT_BYTES", "Halt", "Ripgrep", "RipgrepError", "find_ripgrep"]
 
 _PIECE = 1 << 16
 _MESSAGE = 1 << 21
