@@ -21,6 +21,9 @@ from cantle_ai.model import Model
 
 __all__ = ["admit_images"]
 
+_LONGEST: Final = (MAX_SOURCE + 2) // 3 * 4 + 4096
+"""Characters of base64, with some for line ends and the head of a data URL."""
+
 
 async def admit_images(
     content: Sequence[UserContent], model: Model, signal: AbortSignal, *, shrink: bool
@@ -55,10 +58,6 @@ def _admitted(block: ImageContent, limits: ImageLimits, check: Check) -> list[Us
         encoded = b64encode(prepared.data).decode("ascii")
         block = ImageContent(encoded, prepared.mime_type, extra=block.extra)
     return [TextContent(prepared.note), block] if prepared.note else [block]
-
-
-_LONGEST: Final = (MAX_SOURCE + 2) // 3 * 4 + 4096
-"""Characters of base64, with some for line ends and the head of a data URL."""
 
 
 def _missing(reason: str) -> TextContent:

@@ -1,8 +1,10 @@
 """Which model a session talks to, and how hard it thinks.
 
 Model: what was asked for, else what the session used last, else the settings' default, else the first model of
-the first provider with a key. One that runs on this machine is used only when it is named. Level: what was asked for, else the model's `:level` suffix, else the session's,
-else the settings'; always clamped to what the model can do.
+the first provider with a key. One that runs on this machine is used only when it is named.
+
+Level: what was asked for, else the model's `:level` suffix, else the session's, else the settings'; always
+clamped to what the model can do.
 """
 
 from __future__ import annotations
