@@ -26,7 +26,7 @@ __all__ = ["GgufHeader", "read_header"]
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _HIGHEST = 1000
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+"""No version is above it in the order that the numbers are read in."""
 _FORMATS = {
     0: "<B",
     1: "<b",
@@ -40,7 +40,8 @@ _FORMATS = {
     11: "<q",
     12: "<d",
 }
-_TEXT, _ARRAY = 8, 9
+_SIZES = {kind: struct.calcsize(form) for kind, form in _FORMATS.items()}
+_U32, _TEXT, _ARRAY, _U64 = 4, 8, 9, 10
 _MOST_FIELDS = 100_000
 _MOST_DIMENSIONS = 8
 _SHORT_ARRAY = 4096
@@ -87,20 +88,20 @@ def read_header(path: Path) -> GgufHeader:
 
 
 def _header(path: Path, reader: _Reader) -> GgufHeader:
-    version = reader.number(4)
+    version = reader.number(_U32)
     if version > _HIGHEST:
         raise ValueError("not a version: the numbers have another order, or the file is damaged")
     if version not in _VERSIONS:
         raise ConfigurationError(
             path, f"is a GGUF file of version {version}, which cannot be read. Convert it to version 3"
         )
-    tensors, count = reader.number(10), reader.number(10)
+    tensors, count = reader.number(_U64), reader.number(_U64)
     if count > _MOST_FIELDS:
         raise ValueError("no file has so many fields")
     fields: dict[str, object] = {}
     for _ in range(count):
         key = reader.text()
-        fields[key] = reader.value(reader.number(4))
+        fields[key] = reader.value(reader.number(_U32))
     _check_whole(reader, tensors, _positive(fields.get("general.alignment")) or _DEFAULT_ALIGNMENT)
     return _described(path, fields)
 
@@ -110,11 +111,11 @@ def _check_whole(reader: _Reader, tensors: int, alignment: int) -> None:
     last = 0
     for _ in range(tensors):
         reader.skip_text()
-        dimensions = reader.number(4)
+        dimensions = reader.number(_U32)
         if dimensions > _MOST_DIMENSIONS:
             raise ValueError("no tensor has so many dimensions")
         reader.skip(8 * dimensions + 4)
-        last = max(last, reader.number(10))
+        last = max(last, reader.number(_U64))
     start = -(-reader.place // alignment) * alignment
     if tensors and start + last >= reader.size:
         raise ValueError("a tensor is not in the file")
@@ -181,19 +182,17 @@ class _Reader:
             raise ValueError("the file ends here")
 
     def skip_text(self) -> None:
-        self.skip(self.number(10))
+        self.skip(self.number(_U64))
 
-    def text(self) -> str:
-        start, size = self.place + 8, self.number(10)
+    def text(self, errors: str = "strict") -> str:
+        start, size = self.place + 8, self.number(_U64)
         self.skip(size)
-        return self._data[start : start + size].decode()
+        return self._data[start : start + size].decode(errors=errors)
 
     def value(self, kind: int) -> object:
         """A field's value; None for an array of texts, and for a long one."""
         if kind == _TEXT:
-            start, size = self.place + 8, self.number(10)
-            self.skip(size)
-            return self._data[start : start + size].decode(errors="replace")
+            return self.text(errors="replace")
         if kind == _ARRAY:
             return self._array()
         (value,) = struct.unpack_from(_FORMATS[_known(kind)], self._data, self.place)
@@ -201,7 +200,7 @@ class _Reader:
         return value
 
     def _array(self) -> list[object] | None:
-        kind, length = self.number(4), self.number(10)
+        kind, length = self.number(_U32), self.number(_U64)
         if kind == _ARRAY:
             raise ValueError("arrays of arrays are not read")
         if kind != _TEXT and length > _SHORT_ARRAY:
