@@ -74,6 +74,7 @@ class _Rules:
 
     @property
     def full(self) -> bool:
+        """Whether there are as many as llama.cpp reads in reasonable time."""
         return len(self._bodies) >= _MOST_RULES or self._characters >= _MOST_CHARACTERS
 
     def reserve(self) -> str:
@@ -110,7 +111,7 @@ class _Schemas:
     def arguments(self) -> str:
         """The rule of the arguments, which are an object whatever the schema says."""
         objects = [each for each in self._alternatives(self._root, 0) if _may_be_object(each)]
-        return " | ".join([self._object(each, 0) for each in objects]).join("()") if objects else "map"
+        return f"({' | '.join([self._object(each, 0) for each in objects])})" if objects else "map"
 
     def _alternatives(self, schema: JsonObject, depth: int) -> Iterator[JsonObject]:
         """The schema with the choices at its top taken apart, and what it refers to in its place."""
@@ -250,7 +251,8 @@ class _Schemas:
         first = ' ", " '.join(pairs[name] for name in needed)
         rest = [pairs[name] for name in pairs if name not in needed]
         if first:
-            return f'"{{" {first} {" ".join(f"""(", " {pair})?""" for pair in rest)} "}}"'
+            others = " ".join(f'(", " {pair})?' for pair in rest)
+            return f'"{{" {first} {others} "}}"'
         return f'"{{" ({" | ".join(self._chains(rest))})? "}}"'
 
     def _chains(self, pairs: Sequence[str]) -> list[str]:
@@ -283,12 +285,12 @@ def _may_be_object(schema: JsonObject) -> bool:
 def _both(first: JsonObject, second: JsonObject) -> JsonObject:
     """What fits both schemas, as far as properties go; otherwise the second counts."""
     merged = {**first, **second}
-    properties = [each.get("properties") for each in (first, second)]
-    if all(isinstance(each, dict) for each in properties):
-        merged["properties"] = {name: each for table in properties for name, each in table.items()}  # type: ignore[union-attr]
-    needed = [each.get("required") for each in (first, second)]
-    if all(isinstance(each, list) for each in needed):
-        merged["required"] = [name for names in needed for name in names]  # type: ignore[union-attr]
+    properties, more = first.get("properties"), second.get("properties")
+    if isinstance(properties, dict) and isinstance(more, dict):
+        merged["properties"] = {**properties, **more}
+    needed, also = first.get("required"), second.get("required")
+    if isinstance(needed, list) and isinstance(also, list):
+        merged["required"] = [*needed, *also]
     return merged
 
 
