@@ -45,7 +45,7 @@ def missing_part(model: Model) -> ModelSelectionError | None:
         return ModelSelectionError(
             f"There is no file {path}.", "Name one that exists: `--model local/PATH.gguf`."
         )
-    return None if model.id != model.base_url else _unreadable(path)
+    return _unreadable(path) if _is_named_by_path(model) else None
 
 
 def _unreadable(path: Path) -> ModelSelectionError | None:
@@ -63,9 +63,14 @@ def whole_path(models: ModelLookup, model: Model) -> Model:
     """`model`, and if it was named by the path of its file, by all of that: sessions find it again from any folder."""
     from cantle_ai.local.rows import file_path
 
-    if model.id != model.base_url:
+    if not _is_named_by_path(model):
         return model
     return models.find(model.provider, str(file_path(model.base_url))) or model
+
+
+def _is_named_by_path(model: Model) -> bool:
+    """Whether its id is the path of its file, and not a name that models.json or the catalog gives it."""
+    return model.id == model.base_url
 
 
 def name_of_file(models: ModelLookup, pattern: str) -> str:

@@ -252,6 +252,7 @@ def _unset(variable: str, provider: str, paths: ConfigPaths) -> str:
 def _stored(
     models: ModelLookup, origin: str, stored: tuple[str | None, str | None] | None, warnings: list[str]
 ) -> Model | None:
+    """The model that the `origin` has stored as provider and id; else None, and why stands in `warnings`."""
     provider, model_id = stored or (None, None)
     if provider is None and model_id is None:
         return None
@@ -278,6 +279,7 @@ def _then(warnings: Sequence[str], model: Model) -> tuple[str, ...]:
 
 
 def _first_of(models: ModelLookup, provider: str) -> Model:
+    """The first model of a provider that somebody named. Raises :class:`ModelSelectionError` where there is none."""
     if not any(row.id == provider for row in models.providers):
         raise _unknown_provider(models, provider)
     found = _first(models, provider)
