@@ -1,5 +1,6 @@
 """The table of built-in tools, and what a model is told of them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from cantle.tools.builtin import BUILTIN_TOOLS, DEFAULT_TOOLS, default_tools
 from cantle.tools.environment import ToolEnvironment
 from cantle_ai.codec import encode_json
 
+REPOSITORY = Path(__file__).parents[4]
 REFERENCE_CHARACTERS = 2_841
 """Of the reference's four declarations, written as OpenAI's requests have them."""
 
@@ -67,8 +69,22 @@ def test_the_declarations_are_leaner_than_the_reference() -> None:
     assert len(declarations()) <= REFERENCE_CHARACTERS
 
 
-def test_the_declarations_never_change() -> None:
-    assert declarations() == declarations()
+def test_the_declarations_are_the_same_in_every_process() -> None:
+    script = (
+        "from packages.cantle.tests.tools.test_builtin import declarations\n"
+        "print(declarations().decode('ascii'))\n"
+    )
+    for seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+            timeout=30,
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        assert run.stdout.strip() == declarations().decode("ascii")
 
 
 def test_each_tool_has_its_prompt_lines() -> None:

@@ -31,7 +31,6 @@ MAX_LINE = 500
 _MOST_CONTEXT = 2_000
 _MOST_MATCHES = 10_000
 """More can't be shown in any case."""
-_NO_ENCODING = b""
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -188,5 +187,5 @@ def _text(data: bytes) -> str:
     except UnicodeDecodeError:
         evidence = Evidence()
         evidence.feed(data)
-        text = shown(decode_body(data, evidence.encoding(_NO_ENCODING))[0])
+        text = shown(decode_body(data, evidence.encoding(head=b""))[0])
     return text.removesuffix("\r").replace("\0", "\ufffd")
