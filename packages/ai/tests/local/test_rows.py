@@ -130,20 +130,21 @@ def test_a_file_is_a_model_by_its_path(tmp_path: Path, monkeypatch: pytest.Monke
     assert models.find("local", "m") is None and models.find("openai", "m.gguf") is None
 
 
-def test_the_window_of_a_file_is_what_fits_into_memory(tmp_path: Path) -> None:
-    large = {
-        **FIELDS,
-        "llama.context_length": 1_000_000,
-        "llama.block_count": 1000,
-        "llama.embedding_length": 4096,
-    }
+@pytest.mark.parametrize(
+    ("layers", "width", "window"),
+    [
+        (2, 64, 1_000_000),  # all that it was trained for: 256 bytes a token
+        (24, 4096, 5_376),  # 196,608 bytes a token, of which 5,461 are a gigabyte; in steps of 256
+        (1_000, 4096, 4_096),  # no less than that, whatever it takes
+    ],
+)
+def test_the_window_of_a_file_is_what_fits_into_memory(
+    layers: int, width: int, window: int, tmp_path: Path
+) -> None:
+    fields = {"llama.context_length": 1_000_000, "llama.block_count": layers, "llama.embedding_length": width}
     path = tmp_path / "large.gguf"
-    path.write_bytes(gguf(large))
-    window = found(Models(environ={}), str(path)).context_window
-    assert (window % 256 == 0 and window * 1000 * 2 * 2 * 1024 * 2 <= 2**30) or window == 4096
-    small = {**FIELDS, "llama.context_length": 1_000_000}
-    path.write_bytes(gguf(small))
-    assert found(Models(environ={}), str(path)).context_window == 1_000_000
+    path.write_bytes(gguf({**FIELDS, **fields}))
+    assert found(Models(environ={}), str(path)).context_window == window
 
 
 def test_models_json_names_files_and_changes_limits(tmp_path: Path) -> None:
