@@ -377,7 +377,7 @@ class _LocalModels:
 
 
 def _takes_name(entry: ProviderEntry, models: Sequence[ModelEntry], provider: Provider) -> bool:
-    """Whether a file describes a provider of its own under the name of the local one, as people did before it was."""
+    """Whether a file describes another provider, such as a server of one's own, under the name of the local one."""
     api = entry.api or (models[0].api if models else None)
     return provider.api == LOCAL_API and api not in (None, LOCAL_API)
 

@@ -141,7 +141,7 @@ def _parted(tokens: list[str], sign: str) -> list[list[str]]:
 
 
 def path_glob(glob: str) -> re.Pattern[str]:
-    """A model's glob, as an expression for whole paths (with `END` behind those of folders). Raises :class:`GlobError`."""
+    """A model's glob, as an expression for whole paths; a folder's ends with `END`. Raises :class:`GlobError`."""
     folders = glob.endswith("/") and not glob.endswith("\\/")
     glob = glob.rstrip("/") if folders else glob
     anywhere = "" if "/" in glob else _FOLDERS
