@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from cantle.tools import process_table
 from cantle.tools.process_marks import COMMAND_ID, Mark, marks_of
 from cantle.tools.process_signals import send_signal
-from cantle.tools.process_table import ProcessInfo, read_process
+from cantle.tools.process_table import ProcessInfo, children_of, read_process
 from packages.cantle.tests.tools.harness import FakeContext, Tools, alive, detail, text_of
 from packages.cantle.tests.tools.test_bash_endings import gone, number, started, within
 
@@ -401,3 +402,27 @@ async def test_a_command_in_a_command_is_known_to_both(
     assert first.startswith("outer/")
     assert second.startswith("outer/")
     assert first != second
+
+
+def test_children_are_found_while_threads_end() -> None:
+    done = threading.Event()
+
+    def begin_threads() -> None:
+        while not done.is_set():
+            thread = threading.Thread(target=lambda: None)
+            thread.start()
+            thread.join()
+
+    busy = [threading.Thread(target=begin_threads) for _ in range(3)]
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        for thread in busy:
+            thread.start()
+        missed = [look for look in range(300) if child.pid not in children_of(os.getpid())]
+    finally:
+        done.set()
+        for thread in busy:
+            thread.join()
+        child.kill()
+        child.wait()
+    assert missed == []

@@ -105,11 +105,15 @@ def children_of(parent: int) -> list[int]:
     """The children of all threads of a process, as far as the system tells."""
     found: list[int] = []
     try:
-        for thread in os.scandir(f"{_PROC}/{parent}/task"):
-            found.extend(map(int, Path(thread.path, "children").read_bytes().split()))
+        threads = list(Path(_PROC, str(parent), "task").iterdir())
     except OSError:
-        # A thread has ended, or the system has no such list.
-        pass
+        return found
+    for thread in threads:
+        try:
+            found.extend(map(int, Path(thread, "children").read_bytes().split()))
+        except OSError:
+            # That thread has ended, or the system has no such list.
+            continue
     return found
 
 
