@@ -9,7 +9,7 @@ from __future__ import annotations
 from cantle_agent.tool import ToolError
 from cantle_ai.codec import JsonObject
 
-__all__ = ["optional_count", "optional_flag", "optional_text", "renamed", "required_text"]
+__all__ = ["limit_or", "optional_count", "optional_flag", "optional_text", "renamed", "required_text"]
 
 
 def required_text(arguments: JsonObject, name: str) -> str:
@@ -45,6 +45,14 @@ def optional_count(arguments: JsonObject, name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ToolError(f"{name} must be a whole number.")
     return value
+
+
+def limit_or(arguments: JsonObject, default: int) -> int:
+    """The argument `limit`, at least 1, and `default` when it is not given. Raises :class:`ToolError`."""
+    value = optional_count(arguments, "limit")
+    if value is not None and value < 1:
+        raise ToolError(f"limit must be at least 1; leave it out for {default}.")
+    return default if value is None else value
 
 
 def renamed(arguments: JsonObject, names: dict[str, str]) -> JsonObject:

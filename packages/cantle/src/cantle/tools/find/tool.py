@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cantle.tools.arguments import optional_count, optional_text, renamed, required_text
+from cantle.tools.arguments import limit_or, optional_text, renamed, required_text
 from cantle.tools.environment import ToolEnvironment
 from cantle.tools.grep.tool import GUIDELINES
 from cantle_agent.tool import Tool, ToolContext, ToolResult
@@ -38,11 +38,10 @@ def find_tool(environment: ToolEnvironment) -> Tool:
     async def execute(arguments: JsonObject, context: ToolContext) -> ToolResult:
         from cantle.tools.blocking import run_blocking
         from cantle.tools.find.search import search
-        from cantle.tools.search.results import positive
 
         pattern = required_text(arguments, "pattern")
         path = optional_text(arguments, "path") or "."
-        limit = positive(optional_count(arguments, "limit"), "limit", LIMIT)
+        limit = limit_or(arguments, LIMIT)
         return await run_blocking(
             lambda check: search(environment.cwd, pattern, path, limit, check), context.signal
         )

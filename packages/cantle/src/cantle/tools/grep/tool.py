@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from cantle.tools.arguments import optional_count, optional_flag, optional_text, renamed, required_text
+from cantle.tools.arguments import (
+    limit_or,
+    optional_count,
+    optional_flag,
+    optional_text,
+    renamed,
+    required_text,
+)
 from cantle.tools.environment import ToolEnvironment
 from cantle_agent.tool import Tool, ToolContext, ToolError, ToolResult
 from cantle_ai.codec import JsonObject
@@ -39,7 +46,6 @@ def grep_tool(environment: ToolEnvironment) -> Tool:
     async def execute(arguments: JsonObject, context: ToolContext) -> ToolResult:
         from cantle.tools.blocking import run_blocking
         from cantle.tools.grep.search import Request, search
-        from cantle.tools.search.results import positive
         from cantle.tools.search.ripgrep import Halt, find_ripgrep
 
         around = optional_count(arguments, "context") or 0
@@ -52,7 +58,7 @@ def grep_tool(environment: ToolEnvironment) -> Tool:
             ignore_case=optional_flag(arguments, "ignoreCase"),
             literal=optional_flag(arguments, "literal"),
             context=around,
-            limit=positive(optional_count(arguments, "limit"), "limit", LIMIT),
+            limit=limit_or(arguments, LIMIT),
         )
         halt = Halt()
         return await run_blocking(

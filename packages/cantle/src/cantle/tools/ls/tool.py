@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cantle.tools.arguments import optional_count, optional_text, renamed
+from cantle.tools.arguments import limit_or, optional_text, renamed
 from cantle.tools.environment import ToolEnvironment
 from cantle.tools.grep.tool import GUIDELINES
 from cantle_agent.tool import Tool, ToolContext, ToolResult
@@ -33,10 +33,9 @@ def ls_tool(environment: ToolEnvironment) -> Tool:
     async def execute(arguments: JsonObject, context: ToolContext) -> ToolResult:
         from cantle.tools.blocking import run_blocking
         from cantle.tools.ls.listing import list_folder
-        from cantle.tools.search.results import positive
 
         path = optional_text(arguments, "path") or "."
-        limit = positive(optional_count(arguments, "limit"), "limit", LIMIT)
+        limit = limit_or(arguments, LIMIT)
         return await run_blocking(
             lambda check: list_folder(environment.cwd, path, limit, check), context.signal
         )

@@ -11,7 +11,7 @@ from cantle.tools.truncation import MAX_BYTES, Truncation, size_text
 from cantle_agent.tool import ToolError, ToolResult
 from cantle_ai.codec import JsonObject
 
-__all__ = ["Listing", "folder_at", "positive", "shown_name"]
+__all__ = ["Listing", "folder_at", "shown_name"]
 
 _NAMED = 5
 """How many things that could not be read are named."""
@@ -32,13 +32,6 @@ def _escaped(found: re.Match[str]) -> str:
         return f"\\x{code - 0xDC00:02x}"
     named = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x1B: "\\e"}.get(code)
     return named or (f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}")
-
-
-def positive(value: int | None, name: str, default: int) -> int:
-    """A limit as a model gave it. Raises :class:`ToolError`."""
-    if value is not None and value < 1:
-        raise ToolError(f"{name} must be at least 1; leave it out for {default}.")
-    return default if value is None else value
 
 
 def folder_at(path: Path, name: str) -> str:
