@@ -254,9 +254,12 @@ def simple(source: str) -> str:
     return source.replace("(?:a){2,2}", "aa").replace("(?:", "").replace(")", "")
 
 
-def test_an_automaton_forgets_states_and_goes_on() -> None:
-    automaton = Automaton(parse_pattern("(a|b)*a(a|b){12}c"), unchecked)
+def test_an_automaton_forgets_states_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cantle.tools.search.automaton._KEPT", 20_000)
+    held: list[int] = []
+    automaton = Automaton(parse_pattern("(a|b)*a(a|b){12}c"), lambda: held.append(len(automaton._states)))
     draw = random.Random(3)
     text = "".join(draw.choice("ab") for _ in range(8_000))
     assert not automaton.matches(text)
     assert automaton.matches(f"{text}a{'b' * 12}c")
+    assert max(held) < 20_000 // 32 and sum(after < before for before, after in pairwise(held)) > 5

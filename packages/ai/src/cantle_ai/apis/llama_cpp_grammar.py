@@ -83,6 +83,7 @@ class _Rules:
         return f"r{len(self._bodies) - 1}"
 
     def define(self, name: str, body: str) -> str:
+        """Give a reserved name its rule. Returns the name."""
         self._bodies[int(name[1:])] = body
         self._characters += len(body)
         return name

@@ -73,6 +73,8 @@ class Job:
         return self.cancelled
 
     def end(self, failure: Exception | None = None) -> None:
+        """No more chunks come, and why where something went wrong."""
+
         def finish() -> None:
             self._failure, self._ended = failure, True
 

@@ -105,7 +105,7 @@ class Content(Struct, kw_only=True):
                     if self._is_text(path):
                         yield FileLines(path, self._completed(path, lines))
             except (RipgrepError, ValueError):
-                # Whatever it is that it can't do, we can.
+                # Whatever it can't do, we can, and where it names a file that it was not given, it is not to be trusted.
                 yield from self._by_ourselves(iter(batch[done:]))
                 continue
             if ripgrep.failed:
