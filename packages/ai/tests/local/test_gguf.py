@@ -1,6 +1,7 @@
 """The header of a GGUF file is read without loading it, and what is no such file is refused with a sentence."""
 
 import os
+import struct
 from pathlib import Path
 from random import Random
 
@@ -82,6 +83,13 @@ def test_a_file_cut_anywhere_in_its_header_is_refused(tmp_path: Path) -> None:
     whole = gguf({**FIELDS, "tokenizer.ggml.scores": [0.5]})
     for end in range(len(whole) - 33):
         refused(written(tmp_path, whole[:end]))
+
+
+@pytest.mark.parametrize("position", [0, 1, 2], ids=["first", "middle", "last"])
+def test_a_text_that_claims_more_than_any_file_holds_is_refused(tmp_path: Path, position: int) -> None:
+    whole = gguf({**FIELDS, "tokenizer.ggml.tokens": ["one", "two", "six"]})
+    start = whole.index(struct.pack("<Q", 3) + b"one") + 11 * position
+    refused(written(tmp_path, whole[:start] + b"\xff" * 8 + whole[start + 8 :]))
 
 
 def test_damage_is_an_error_and_never_a_crash(tmp_path: Path) -> None:

@@ -218,6 +218,8 @@ class _Reader:
         unpack, data, place = struct.Struct("<Q").unpack_from, self._data, self.place
         for _ in range(count):
             place += unpack(data, place)[0] + 8
+            if place > self.size:
+                raise ValueError("the file ends here")
         self.place = place
 
 
