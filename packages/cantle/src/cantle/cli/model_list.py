@@ -90,7 +90,7 @@ def _row(model: Model) -> tuple[str, ...]:
 def _count(tokens: int) -> str:
     if tokens >= 1_000_000:
         return f"{tokens / 1_000_000:.3g}M"
-    return f"{tokens / 1000:.4g}K" if tokens >= 1000 else str(tokens)
+    return f"{tokens / 1000:.1f}K".replace(".0K", "K") if tokens >= 1000 else str(tokens)
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
