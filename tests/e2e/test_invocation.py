@@ -311,7 +311,7 @@ def test_list_models(cli: Cli) -> None:
     cli.configure("http://127.0.0.1:9/v1")
     done = cli.run("--list-models")
     assert done.returncode == 0
-    assert done.stdout.splitlines()[1].split() == ["loop", "m", "100K", "4.096K", "no", "no"]
+    assert done.stdout.splitlines()[1].split() == ["loop", "m", "100K", "4.1K", "no", "no"]
     assert cli.run("--list-models", "zzz").returncode == 1
 
 
