@@ -48,3 +48,8 @@ def test_the_lock_file_names_public_registries_only() -> None:
 @pytest.mark.parametrize("name", ["pip.conf", ".npmrc", "uv.toml", "package-lock.json"])
 def test_no_package_client_is_configured(name: str) -> None:
     assert [path for path in own_files() if path.name == name] == []
+
+
+def test_the_agent_loop_is_short_enough_to_be_read_at_a_sitting() -> None:
+    loop = ROOT / "packages/agent/src/cantle_agent/loop.py"
+    assert len(loop.read_text(encoding="utf-8").splitlines()) < 250

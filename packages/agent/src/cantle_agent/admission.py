@@ -28,6 +28,8 @@ async def admit_message(message: AgentMessage, config: LoopConfig, signal: Abort
     """
     if not isinstance(message, UserMessage | ToolResultMessage) or isinstance(message.content, str):
         return message
+    if not _holds_images(message.content):
+        return message
     content = await _admitted(message.content, config, AbortSignal(), signal)
     same = len(content) == len(message.content) and all(map(is_, content, message.content))
     return message if same else replace(message, content=content)
@@ -36,7 +38,9 @@ async def admit_message(message: AgentMessage, config: LoopConfig, signal: Abort
 async def admit_content(
     content: Sequence[UserContent], config: LoopConfig, signal: AbortSignal
 ) -> Sequence[UserContent]:
-    """The content of a tool's result as it enters."""
+    """The content of a tool's result as it enters; the same object where there is no image."""
+    if not _holds_images(content):
+        return content
     return await _admitted(content, config, signal, signal)
 
 
@@ -46,6 +50,10 @@ def check_images(content: Sequence[UserContent], model: Model, signal: AbortSign
     Their media type becomes the one that the data show.
     """
     return [_checked(block) if isinstance(block, ImageContent) else block for block in content]
+
+
+def _holds_images(content: Sequence[UserContent]) -> bool:
+    return any(isinstance(block, ImageContent) for block in content)
 
 
 def _checked(block: ImageContent) -> UserContent:

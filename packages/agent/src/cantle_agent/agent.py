@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
+from cantle_agent.admission import admit_message
 from cantle_agent.config import (
     GRACE_SECONDS,
     AdmitImages,
@@ -40,7 +41,7 @@ from cantle_agent.events import (
 )
 from cantle_agent.listeners import Delivery, Listener, add_listener
 from cantle_agent.loop import drive
-from cantle_agent.messages import AgentMessage, convert_to_llm, holds_images, usage_of
+from cantle_agent.messages import AgentMessage, convert_to_llm, usage_of
 from cantle_agent.queues import MessageQueue, QueueMode
 from cantle_agent.schema import check_parameters
 from cantle_agent.tool import ExecutionMode, Tool, not_a_tool
@@ -296,10 +297,7 @@ class Agent:
         delivery = Delivery(self._listeners, self._track, self.signal or AbortSignal(), self.grace)
         try:
             for note in self._notes.take():
-                if holds_images(note):
-                    from cantle_agent.admission import admit_message
-
-                    note = await admit_message(note, self._config(), self.signal or AbortSignal())
+                note = await admit_message(note, self._config(), self.signal or AbortSignal())
                 self._context.messages.append(note)
                 for event in (MessageStart(note), MessageEnd(note)):
                     try:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import replace
 
 from cantle_agent.messages import AgentMessage, convert_to_llm
 from cantle_agent.queues import MessageQueue
@@ -126,6 +127,14 @@ class NextTurn(Struct, frozen=True, kw_only=True):
     context: AgentContext | None = None
     model: Model | None = None
     thinking_level: ThinkingLevel | None = None
+
+    def apply_to(self, config: LoopConfig) -> LoopConfig:
+        """`config` with this model and level."""
+        return replace(
+            config,
+            model=self.model or config.model,
+            thinking_level=self.thinking_level or config.thinking_level,
+        )
 
 
 TransformContext: TypeAlias = Callable[

@@ -15,8 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from msgspec.structs import replace
-
+from cantle_agent.admission import admit_message
 from cantle_agent.batch import Batch
 from cantle_agent.config import AgentContext, FinishedTurn, LoopConfig
 from cantle_agent.errors import ContinueError, HookError, error_text
@@ -31,7 +30,7 @@ from cantle_agent.events import (
     TurnStart,
 )
 from cantle_agent.generation import ask_hook, generate
-from cantle_agent.messages import AgentMessage, holds_images, last_shown, unanswered
+from cantle_agent.messages import AgentMessage, last_shown, unanswered
 from cantle_agent.patience import see_through, was_cancelled
 from cantle_agent.queues import MessageQueue
 from cantle_agent.rendezvous import Rendezvous
@@ -160,10 +159,7 @@ class _Run:
         if last is not None:
             await self.prepare_next(last)
         await self.emit(TurnStart())
-        while self.incoming:
-            message = await self.admitted(self.incoming[0])
-            self.incoming.popleft()
-            await self.add(message)
+        await self.enter()
         answer = await self.answer()
         self.batch = Batch(
             answer, self.context.tools, self.config, emit=self.emit, record=self.add, signal=self.signal
@@ -171,8 +167,8 @@ class _Run:
         if not answer.failed:
             await self.batch.run()
         await self.emit(TurnEnd(answer, self.batch.results))
-        for note in self.config.notes.take():
-            await self.add(await self.admitted(note))
+        self.incoming.extend(self.config.notes.take())
+        await self.enter()
         turn = FinishedTurn(
             message=answer,
             tool_results=self.batch.results,
@@ -182,9 +178,8 @@ class _Run:
             thinking_level=self.config.thinking_level,
             signal=self.signal,
         )
-        if answer.failed or await self.ask(
-            "should_stop_after_turn", self.config.should_stop_after_turn, turn
-        ):
+        should_stop = self.config.should_stop_after_turn
+        if answer.failed or await self.ask("should_stop_after_turn", should_stop, turn):
             return None, False
         return turn, self.batch.wants_answer or self.trouble is not None
 
@@ -199,11 +194,7 @@ class _Run:
         change = await self.ask("prepare_next_turn", self.config.prepare_next_turn, last)
         if change is not None:
             self.context = change.context or self.context
-            self.config = replace(
-                self.config,
-                model=change.model or self.config.model,
-                thinking_level=change.thinking_level or self.config.thinking_level,
-            )
+            self.config = change.apply_to(self.config)
         if not self.incoming:
             self.take(self.config.steering)
 
@@ -221,13 +212,11 @@ class _Run:
             pass
         return None
 
-    async def admitted(self, message: AgentMessage) -> AgentMessage:
-        """`message` as it may enter the transcript. A result of the batch has been admitted by then."""
-        if not holds_images(message):
-            return message
-        from cantle_agent.admission import admit_message
-
-        return await admit_message(message, self.config, self.signal)
+    async def enter(self) -> None:
+        while self.incoming:
+            message = await admit_message(self.incoming[0], self.config, self.signal)
+            self.incoming.popleft()
+            await self.add(message)
 
     async def add(self, message: AgentMessage) -> None:
         self.context.messages.append(message)

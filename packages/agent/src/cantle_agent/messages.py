@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 
 from cantle_ai.codec import JsonObject
-from cantle_ai.content import ImageContent, TextContent, ToolCall
+from cantle_ai.content import TextContent, ToolCall
 from cantle_ai.history import INTERRUPTED
 from cantle_ai.messages import (
     AssistantMessage,
@@ -28,7 +28,6 @@ __all__ = [
     "AgentMessage",
     "CustomMessage",
     "convert_to_llm",
-    "holds_images",
     "last_shown",
     "unanswered",
     "usage_of",
@@ -94,13 +93,6 @@ def unanswered(
             missing = [call for call in message.tool_calls if call.id not in have]
             return [(known or {}).get(call.id) or _interrupted(call) for call in missing]
     return []
-
-
-def holds_images(message: AgentMessage) -> bool:
-    """Whether there is an image in what `message` says or a tool answered."""
-    if not isinstance(message, UserMessage | ToolResultMessage) or isinstance(message.content, str):
-        return False
-    return any(isinstance(block, ImageContent) for block in message.content)
 
 
 def last_shown(messages: Sequence[AgentMessage]) -> AgentMessage | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from cantle_agent.admission import admit_content
 from cantle_agent.config import (
     Block,
     ChangeArguments,
@@ -158,10 +159,9 @@ async def execute_call(
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a hook's failure is this call's result
             text = f"The call ran, but a hook on its result failed: {error_text(error)}"
             result = replace(ToolResult.of(text, is_error=True), usage=result.usage)
-    if any(isinstance(block, ImageContent) for block in result.content):
-        from cantle_agent.admission import admit_content
-
-        result = replace(result, content=await admit_content(result.content, config, signal))
+    content = await admit_content(result.content, config, signal)
+    if content is not result.content:
+        result = replace(result, content=content)
     return SettledCall(ready.call, result, duration)
 
 
