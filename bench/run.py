@@ -165,11 +165,10 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    code = conclude(verdicts, members(suites))
     print(f"Medians of {ran} rounds; raw results in {file}.")
     if ran < _ENOUGH:
         say(f"{ran} rounds are few: take {_ENOUGH} before you trust a figure.")
-    return code
+    return conclude(verdicts, members(suites))
 
 
 if __name__ == "__main__":

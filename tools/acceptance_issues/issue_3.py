@@ -40,4 +40,9 @@ ROWS = [
         "the budgets, as ratios to the reference in one run of seven rounds",
         ("python3 bench/run.py --rounds 7",),
     ),
+    Row(
+        6,
+        "the faults of other agents: each row of the ledger names its tests, and they pass",
+        (f"{PYTEST} tests/faults", f"CANTLE_FULL= {OPTIONAL} -n 2 -m fault"),
+    ),
 ]
