@@ -112,7 +112,7 @@ class _TlsConnection(_PlainConnection):
         name = self._name.rstrip(".").partition("%")[0]
         try:
             self.sock = self._context.wrap_socket(sock, server_hostname=name)
-        except BaseException:
+        except BaseException:  # raised again: a handshake that fails or is given up leaves no socket
             sock.close()
             raise
 
@@ -182,7 +182,7 @@ class Connection:
         answer = http.client.HTTPResponse(sock, method=method)
         try:
             self.answered = bool(answer.fp.peek(1))
-        except BaseException:
+        except BaseException:  # raised again: an answer that nobody reads is closed
             answer.close()
             raise
         return answer
@@ -218,7 +218,7 @@ class Connection:
                 failure = error
                 self._watch.detach()
                 sock.close()
-            except BaseException:
+            except BaseException:  # raised again: a connection that is given up leaves no socket
                 sock.close()
                 raise
             else:

@@ -73,7 +73,7 @@ class Exchange:
         threading.Thread(target=self._work, name="cantle-http", daemon=True).start()
         try:
             status, headers = await self._wait_for_head()
-        except BaseException:
+        except BaseException:  # raised again, a cancellation too: the thread is not left behind
             await self.close()
             raise
         return HttpResponse(status, headers, _Chunks(self), self.close, self.release)
@@ -264,7 +264,7 @@ class Exchange:
             connection.open(self)
             self._check()
             answer = self._exchange(connection, path)
-        except BaseException:
+        except BaseException:  # raised again: a connection of unknown state is not used again
             connection.close()
             raise
         self._read(connection, answer)

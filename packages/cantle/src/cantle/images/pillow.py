@@ -154,7 +154,7 @@ class _Watch:
                     f"is {self._kind.described} that takes more than {_LONGEST:.0f} seconds to decode",
                     "Convert it to PNG with a program that can read it.",
                 )
-        except Exception as stop:
+        except Exception as stop:  # raised again: kept, because a decoder may make another one of it
             self.stopped = stop
             raise
 

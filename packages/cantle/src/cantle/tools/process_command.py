@@ -140,7 +140,7 @@ class Command:
                 return end
             finally:
                 watch.close()
-        except BaseException:
+        except BaseException:  # raised again: whatever happens, no command is left that nobody follows
             group.kill()
             group.process.wait()
             raise

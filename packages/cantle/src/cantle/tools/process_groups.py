@@ -94,7 +94,7 @@ class ProcessGroup:
                     start_new_session=not _WINDOWS,
                     creationflags=flags if _WINDOWS else 0,
                 )
-        except BaseException:
+        except BaseException:  # raised again: what was not started adopts nobody
             end_adoption()
             raise
         self.mark.take_off_others()
