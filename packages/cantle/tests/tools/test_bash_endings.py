@@ -333,3 +333,45 @@ def test_an_exit_code_that_others_have_taken_is_no_success(tmp_path: Path) -> No
     )
     assert done.stdout.startswith("out\n\nThe exit code is not known: "), done.stderr
     assert not alive(int((tmp_path / "pid").read_text(encoding="utf-8")))
+
+
+ENDING_AFTER_THE_QUESTION = """
+    import os, signal
+    from pathlib import Path
+    from cantle.tools import process_groups
+
+    def asked(pid):
+        code = wait_for(pid)
+        if code is None:
+            os.write(gate, b"\\n")
+            while not_gone(pid):
+                pass
+        return code
+
+    def not_gone(pid):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    wait_for, process_groups.wait_for = process_groups.wait_for, asked
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    os.mkfifo("gate")
+    group = process_groups.ProcessGroup(["sh", "-c", "read line <gate; exit 3"], Path.cwd(), dict(os.environ))
+    gate = os.open("gate", os.O_RDWR)
+    while not group.ended:
+        pass
+    print(group.exit_code)
+"""
+
+
+def test_a_command_that_ends_while_it_is_asked_whether_it_has_is_no_success(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(ENDING_AFTER_THE_QUESTION)],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=50,
+    )
+    assert done.stdout == "None\n", done.stderr

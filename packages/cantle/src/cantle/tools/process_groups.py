@@ -103,12 +103,14 @@ class ProcessGroup:
     def ended(self) -> bool:
         """Whether its first process has ended. Only here it is waited for: `Popen` takes a lost exit code for 0."""
         process = self.process
-        if process.returncode is None and not _WINDOWS:
+        if _WINDOWS:
+            return process.poll() is not None
+        if process.returncode is None:
             try:
                 process.returncode = wait_for(process.pid)
             except ChildProcessError:
                 self._lost, process.returncode = True, 0
-        return process.poll() is not None
+        return process.returncode is not None
 
     @property
     def exit_code(self) -> int | None:
