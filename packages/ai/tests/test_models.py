@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from cantle_ai.abort import AbortController, AbortSignal
-from cantle_ai.apis.port import WireApi
+from cantle_ai.apis.port import RequestAuth, WireApi
 from cantle_ai.auth.credentials import Credentials
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
@@ -65,11 +65,10 @@ class Recorded:
         options: StreamOptions,
         *,
         transport: Transport,
-        api_key: str | None,
-        headers: Mapping[str, str],
+        auth: RequestAuth,
     ) -> EventSource:
-        self.keys.append(api_key)
-        self.headers.append(dict(headers))
+        self.keys.append(auth.api_key)
+        self.headers.append(dict(auth.headers))
         self.models.append(model)
         self.options.append(options)
 

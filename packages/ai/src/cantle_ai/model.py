@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -13,14 +13,50 @@ from cantle_ai.messages import ThinkingLevel
 from cantle_ai.usage import Price
 
 if TYPE_CHECKING:
+    from cantle_ai.history import ProjectionReport
+    from cantle_ai.sse import ServerSentEvent
     from cantle_ai.transport.port import HttpRequest, HttpResponse
 
-__all__ = ["THINKING_LEVELS", "CacheRetention", "Model", "Provider", "StreamOptions"]
+__all__ = [
+    "THINKING_LEVELS",
+    "AuthKind",
+    "CacheRetention",
+    "Model",
+    "NamedTool",
+    "Provider",
+    "ResponseSchema",
+    "StreamOptions",
+    "ToolChoice",
+]
 
 THINKING_LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 """All levels, weakest first."""
 
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
+"""How long a provider is to keep the prompt for the next request: `none` is for requests that have no next."""
+
+AuthKind: TypeAlias = Literal["key", "bearer", "oauth"]
+"""How a credential travels: in the API's own way, as `Authorization: Bearer`, or as the token of a login to a
+subscription, which some APIs want more headers with."""
+
+
+class NamedTool(Struct, frozen=True):
+    """The choice of one tool, by its name."""
+
+    name: str
+
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | NamedTool
+"""Whether the model may call tools (`auto`, every API's default), may not, must call some, or must call this one."""
+
+
+class ResponseSchema(Struct, frozen=True):
+    """A JSON schema that the answer's text has to follow. `name` is what the provider knows it by."""
+
+    name: str
+    schema: JsonObject
+    strict: bool = True
+    """Whether the provider is to enforce it, where it makes a difference between asking and enforcing."""
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -29,10 +65,15 @@ class Provider(Struct, frozen=True, kw_only=True):
     id: str
     name: str
     base_url: str
+    """`{NAME}` in it stands for an environment variable, such as an account's id, filled in at each request."""
     api: str
     """The wire API that its models speak unless they say otherwise, such as `openai-completions`."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold its key, the first that is set wins."""
+    key_kinds: Mapping[str, AuthKind] = {}
+    """How the value of a variable travels, for those whose value is no plain key."""
+    login: str | None = None
+    """The login flow of its subscription, by the name under which `cantle_ai.auth` knows it."""
     api_key: str | None = None
     """A key from configuration: literal, `$NAME`, `${NAME}` or `!command`; resolved at each request."""
     key_optional: bool = False
@@ -115,9 +156,19 @@ class StreamOptions(Struct, frozen=True, kw_only=True):
     """For the connection, the headers and each wait for more of the body; None is the transport's default."""
     sampling: JsonObject = {}
     """Fields merged into the request body, over the model's."""
+    tool_choice: ToolChoice | None = None
+    """None says nothing, which every API takes for `auto`."""
+    response_schema: ResponseSchema | None = None
+    """What the answer has to look like; an API without the means refuses the request with a clear error."""
+    thinking_budgets: Mapping[ThinkingLevel, int] = {}
+    """Tokens that a level may think for, where a provider counts in tokens."""
     images: bool = True
     """Whether images are sent; otherwise a note stands for each, as for a model that takes none."""
-    on_request: Callable[[HttpRequest], None] | None = None
-    """Is shown each request just before it is sent, with its key among the headers. For inspection: it must not raise."""
-    on_response: Callable[[HttpResponse], None] | None = None
+    on_projection: Callable[[ProjectionReport], None] | None = None
+    """Is told what of the history this request leaves out or changes, when it is anything."""
+    on_request: Callable[[HttpRequest], HttpRequest | None | Awaitable[HttpRequest | None]] | None = None
+    """Is shown each request just before it is sent, with its key among the headers; what it returns is sent instead."""
+    on_response: Callable[[HttpResponse], None | Awaitable[None]] | None = None
     """Is shown the head of each answer, before its body is read. It must leave the body alone."""
+    on_event: Callable[[ServerSentEvent], None | Awaitable[None]] | None = None
+    """Is shown each event of the provider's own stream, before it is read."""

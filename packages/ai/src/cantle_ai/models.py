@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from cantle_ai.abort import AbortSignal
-from cantle_ai.auth.keys import missing_variables, resolve_value
+from cantle_ai.auth.keys import filled, missing_variables, resolve_value
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError
@@ -30,7 +30,7 @@ from cantle_ai.stream import AssistantMessageStream, StreamFunction
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cantle_ai.apis.port import OwningApi, WireApi
+    from cantle_ai.apis.port import OwningApi, RequestAuth, WireApi
     from cantle_ai.auth.credentials import Credentials
     from cantle_ai.model_entries import ModelEntry
     from cantle_ai.models_file import ModelsFile, ProviderEntry
@@ -224,13 +224,12 @@ class Models:
             )
         provider = self._provider_of(model)
         api = self._api(model)
-        key = await self.api_key(model, options)
-        headers = await self._headers(provider, model)
-        if provider.auth_header and key is not None and "authorization" not in map(str.lower, headers):
-            headers["Authorization"] = f"Bearer {key}"
-        if provider.compat:
-            model = msgspec.structs.replace(model, compat={**provider.compat, **model.compat})
-        source = api(model, context, options, transport=self._port(), api_key=key, headers=headers)
+        auth = await self._auth(provider, model, options)
+        compat = {**provider.compat, **model.compat}
+        if "{" in model.base_url or compat != model.compat:
+            base_url = filled(model.base_url, auth.environ, name=provider.id)
+            model = msgspec.structs.replace(model, base_url=base_url, compat=compat)
+        source = api(model, context, options, transport=self._port(), auth=auth)
         batches = source(builder, signal)
         try:
             async for batch in batches:
@@ -239,6 +238,15 @@ class Models:
             close = getattr(batches, "aclose", None)
             if close is not None:
                 await close()
+
+    async def _auth(self, provider: Provider, model: Model, options: StreamOptions) -> RequestAuth:
+        from cantle_ai.apis.port import RequestAuth
+
+        key = await self.api_key(model, options)
+        headers = await self._headers(provider, model)
+        if provider.auth_header and key is not None and "authorization" not in map(str.lower, headers):
+            headers["Authorization"] = f"Bearer {key}"
+        return RequestAuth(api_key=key, headers=headers, environ=self._environ)
 
     def _provider_of(self, model: Model) -> Provider:
         provider = self.provider(model.provider)

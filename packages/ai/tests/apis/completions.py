@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cantle_ai.apis.openai_completions import source
+from cantle_ai.apis.port import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.events import AssistantMessageEvent
@@ -91,7 +92,8 @@ async def ask(
         asked = model(**{"base_url": f"{peer.url}/v1", **fields})
         options = options or StreamOptions()
         builder = AnswerBuilder(api=asked.api, provider=asked.provider, model=asked.id, price=asked.price)
-        made = source(asked, context, options, transport=transport, api_key=key, headers=headers or {})
+        auth = RequestAuth(api_key=key, headers=headers or {})
+        made = source(asked, context, options, transport=transport, auth=auth)
         stream = checked(AssistantMessageStream(made, builder, signal=options.signal))
         events = []
         async for event in stream:

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cantle_ai.apis.openai_completions import source
+from cantle_ai.apis.port import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.content import (
     AssistantContent,
@@ -38,7 +39,7 @@ async def answers(server, transport, histories, **fields):
     for history in histories:
         context = Context("Be brief.", history, TOOLS)
         made = source(
-            asked, context, StreamOptions(session_id="s"), transport=transport, api_key="k", headers={}
+            asked, context, StreamOptions(session_id="s"), transport=transport, auth=RequestAuth(api_key="k")
         )
         builder = AnswerBuilder(api=asked.api, provider=asked.provider, model=asked.id)
         messages.append(await checked(AssistantMessageStream(made, builder)).result())

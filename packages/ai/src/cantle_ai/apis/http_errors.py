@@ -54,7 +54,7 @@ async def error_from_response(response: HttpResponse, secrets: Sequence[str]) ->
     return ProviderError(message, status=status, code=code, retry_after=wait)
 
 
-def error_from_json(raw: Json, secrets: Sequence[str]) -> ProviderError:
+def error_from_json(raw: Json, secrets: Sequence[str] = ()) -> ProviderError:
     """The error that an endpoint reports inside a stream. A numeric code in the range of statuses is one."""
     text, code = _from_json({"error": raw})
     status = int(code) if code is not None and re.fullmatch(r"[45]\d\d", code) else None
@@ -63,7 +63,7 @@ def error_from_json(raw: Json, secrets: Sequence[str]) -> ProviderError:
     )
 
 
-def unexpected_body(beginning: bytes, secrets: Sequence[str]) -> ProviderError:
+def unexpected_body(beginning: bytes, secrets: Sequence[str] = ()) -> ProviderError:
     """The error for a success whose body is something else than the API speaks."""
     if not beginning.strip():
         return ProviderError("The answer ended without sending any chunks", kind="network")

@@ -10,7 +10,7 @@ A model's `compat` may say `threads` and `promptThreads`. `samplingParams` are l
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,7 +19,7 @@ from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.llama_cpp_answer import Answer
 from cantle_ai.apis.llama_cpp_grammar import grammar_of
 from cantle_ai.apis.llama_cpp_messages import chat_messages
-from cantle_ai.apis.port import OwningApi
+from cantle_ai.apis.port import OwningApi, RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context
@@ -70,8 +70,7 @@ class LlamaCpp:
         options: StreamOptions,
         *,
         transport: Transport,
-        api_key: str | None,
-        headers: Mapping[str, str],
+        auth: RequestAuth,
     ) -> EventSource:
         """The answer of a local model; see :class:`cantle_ai.apis.port.WireApi`."""
 

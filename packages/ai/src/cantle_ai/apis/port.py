@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from cantle_ai.context import Context
-from cantle_ai.model import Model, StreamOptions
+from cantle_ai.model import AuthKind, Model, StreamOptions
 from cantle_ai.stream import EventSource
 from cantle_ai.transport.port import Transport
 
-__all__ = ["OwningApi", "WireApi"]
+__all__ = ["OwningApi", "RequestAuth", "WireApi"]
+
+
+class RequestAuth(Struct, frozen=True, kw_only=True):
+    """What one request is authorised with, resolved just before it is made. Never shown, never stored."""
+
+    api_key: str | None = None
+    """None sends none."""
+    kind: AuthKind = "key"
+    """How the key wants to travel. An API whose keys are bearer tokens anyway need not look."""
+    headers: Mapping[str, str] = {}
+    """The provider's, the model's and the login's, their values resolved. They go over the API's own, and the
+    options' over them."""
+    environ: Mapping[str, str] = {}
+    """The process's environment under the credential's own variables. Wire APIs read variables here only."""
+
+    def __repr__(self) -> str:
+        names = ", ".join(sorted(self.headers))
+        return f"RequestAuth(api_key={'…' if self.api_key else None}, kind={self.kind!r}, headers=<{names}>)"
 
 
 class WireApi(Protocol):
@@ -23,14 +43,13 @@ class WireApi(Protocol):
         options: StreamOptions,
         *,
         transport: Transport,
-        api_key: str | None,
-        headers: Mapping[str, str],
+        auth: RequestAuth,
     ) -> EventSource:
         """The source of one answer. Nothing is sent before it is first asked for events.
 
-        `api_key` is resolved already; None sends none. `headers` are the provider's and the model's, resolved;
-        those of `options` are laid over them, and all of them over the API's own. Sampling fields are merged
-        here: the model's, then those of the thinking level, then those of `options`.
+        `model.compat` holds the provider's quirks under the model's own, and `model.base_url` is the address
+        that counts. Sampling fields are merged here, where the API has a place for them: the model's, then those
+        of the thinking level, then those of `options`.
         """
         ...
 

@@ -21,7 +21,7 @@ from cantle_ai.errors import ConfigurationError
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
 
-__all__ = ["COMMAND_SECONDS", "missing_variables", "resolve_value"]
+__all__ = ["COMMAND_SECONDS", "filled", "missing_variables", "resolve_value"]
 
 COMMAND_SECONDS = 30.0
 """How long a key command may take: long enough for a person to unlock a key ring."""
@@ -36,6 +36,23 @@ def missing_variables(value: str, environ: Mapping[str, str]) -> list[str]:
         return []
     names = (found["braced"] or found["plain"] for found in re.finditer(_REFERENCE, value))
     return list(dict.fromkeys(name for name in names if name and not environ.get(name)))
+
+
+def filled(address: str, environ: Mapping[str, str], *, name: str) -> str:
+    """An address with its `{NAME}` placeholders filled from the environment. `name` is the provider's.
+
+    Raises :class:`ConfigurationError` when one of the variables is not set.
+    """
+
+    def stands_for(found: re.Match[str]) -> str:
+        value = environ.get(found[1], "").strip()
+        if not value:
+            raise ConfigurationError(
+                None, f"The provider {name} needs the environment variable {found[1]}, which is not set"
+            )
+        return value
+
+    return re.sub(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", stands_for, address)
 
 
 async def resolve_value(
