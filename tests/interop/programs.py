@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cantle_ai.testing.server.server import StrictServer
-from cantle_ai.testing.server.strict_request import Strictness
+from cantle_ai.testing.server.strictness import Strictness
 from tests.interop.case import Case, Run, Step
 from tests.support.cli import Cli
 from tests.support.reference import reference_environment

@@ -31,8 +31,9 @@ from cantle_ai.models import Models
 from cantle_ai.testing.checker import checked_function
 from cantle_ai.testing.response import CallBlock, Failure, Response, TextBlock
 from cantle_ai.testing.scripted import ScriptedModel
+from cantle_ai.testing.server.dialects.openai_completions_request import check_request
 from cantle_ai.testing.server.server import StrictServer
-from cantle_ai.testing.server.strict_request import Strictness, check_request
+from cantle_ai.testing.server.strictness import Strictness
 from packages.agent.tests.support import Told, check_events, check_transcript, make_tool, recorded
 from tests.support.samples import samples
 

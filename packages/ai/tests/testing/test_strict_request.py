@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from cantle_ai.testing.server.body import read_body
-from cantle_ai.testing.server.prefix import PrefixRule
+from cantle_ai.testing.server.dialects.openai_completions_request import check_request
+from cantle_ai.testing.server.dialects.port import Asked
+from cantle_ai.testing.server.prefix import PrefixRule, elements
 from cantle_ai.testing.server.refusal import Refusal
-from cantle_ai.testing.server.strict_request import Strictness, check_request
+from cantle_ai.testing.server.strictness import Strictness
 
 HEADERS = {"content-type": "application/json", "authorization": "Bearer key"}
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n....").decode()
@@ -228,9 +230,17 @@ def test_the_text_of_each_field_is_the_text_that_was_sent():
     assert body.raw == {"messages": '[ {"role":"user", "content":"a]b"} ]', "tools": "[]", "n": "1.50"}
 
 
+def asked(data: bytes, conversation: str = "") -> Asked:
+    """A request as the rule sees it, whatever else is wrong with it."""
+    messages = elements(read_body(data).raw["messages"])
+    system = messages.pop(0) if '"system"' in messages[0] else ""
+    head = {"system": system, "tools": read_body(data).raw.get("tools", "")}
+    return Asked(body=read_body(data), model="m", head=head, pieces=messages, conversation=conversation)
+
+
 def refused(rule: PrefixRule, data: bytes, conversation: str = "") -> str | None:
     try:
-        rule.check(conversation, read_body(data))
+        rule.check(asked(data, conversation))
     except Refusal as refusal:
         return refusal.rule
     return None
@@ -280,7 +290,7 @@ def test_a_new_conversation_begins_anew():
 
 def test_the_prefix_rule_says_where():
     rule = PrefixRule()
-    rule.check("", read_body(FIRST))
+    rule.check(asked(FIRST))
     changed = request(SYSTEM, {**USER, "content": "ho"}, tools=[tool()])
     with pytest.raises(Refusal, match=r"hi.*became.*ho"):
-        rule.check("", read_body(changed))
+        rule.check(asked(changed))

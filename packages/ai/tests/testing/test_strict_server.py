@@ -26,7 +26,7 @@ from cantle_ai.model import Model, Provider, StreamOptions
 from cantle_ai.models import Models
 from cantle_ai.testing.checker import check_events, checked
 from cantle_ai.testing.server.server import StrictServer
-from cantle_ai.testing.server.strict_request import Strictness
+from cantle_ai.testing.server.strictness import Strictness
 
 USER = {"role": "user", "content": "hi"}
 PATIENCE = 10

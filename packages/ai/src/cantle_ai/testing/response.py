@@ -7,7 +7,7 @@
      "after"?: n,                               that fault comes after n deltas, not after the content
      "delayMs"?: n, "rate"?: deltas/second, "chunk"?: n | [min, max],
      "when"?: {"role", "contains", "matches", "tool", "isError"}, "repeat"?: n | "forever",
-     "deferred"?: {…}, "http"?: {…}}
+     "deferred"?: {…}, "http"?: {…}, "noise"?: ["comment", …]}
 
     block: {"type": "text", "text", "textSignature"?}
            {"type": "thinking", "thinking", "thinkingSignature"?, "redacted"?}
@@ -36,6 +36,7 @@ __all__ = [
     "Count",
     "Failure",
     "HttpAnswer",
+    "Noise",
     "Response",
     "TextBlock",
     "ThinkingBlock",
@@ -53,6 +54,10 @@ Chunk: TypeAlias = int | tuple[int, int] | None
 Its bounds are checked by :func:`check_chunk` and not by the type: msgspec 0.23 lets the garbage collector
 crash the process when a bounded integer stands in a union with a tuple of fixed length.
 """
+
+Noise: TypeAlias = Literal["unknown", "garbage", "comment", "empty", "repeated"]
+"""What sloppy servers and proxies send between the events of an answer: an event of a kind that nobody knows, one
+whose data are no JSON, a comment, an event without anything in it; or the closing events twice."""
 
 _Natural = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
@@ -160,6 +165,8 @@ class Response(_Data, frozen=True, kw_only=True):
     repeat: _Positive | Literal["forever"] = 1
     deferred: dict[str, object] | None = None
     http: HttpAnswer | None = None
+    noise: tuple[Noise, ...] = ()
+    """For the server alone: what comes before each event."""
 
     def __post_init__(self) -> None:
         check_chunk(self.chunk)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.testing.script_file import read_script
 from cantle_ai.testing.server.server import StrictServer
-from cantle_ai.testing.server.strict_request import Strictness
+from cantle_ai.testing.server.strictness import Strictness
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

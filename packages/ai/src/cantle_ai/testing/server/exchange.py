@@ -15,12 +15,13 @@ _LARGEST = 256 * 1024 * 1024
 
 
 class Call(Struct, frozen=True):
-    """A request as it came. Header names are in lower case; `path` has no query."""
+    """A request as it came. Header names are in lower case; `path` and `query` are as they were written."""
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
+    query: str = ""
 
 
 async def read_call(reader: asyncio.StreamReader) -> Call | None:
@@ -35,10 +36,10 @@ async def read_call(reader: asyncio.StreamReader) -> Call | None:
         body = await _body(reader, headers)
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, ConnectionError):
         return None
-    path = target.partition("?")[0]
+    path, _, query = target.partition("?")
     if "://" in path:
         path = "/" + path.partition("://")[2].partition("/")[2]
-    return Call(method, path, headers, body)
+    return Call(method, path, headers, body, query)
 
 
 async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
@@ -72,9 +73,9 @@ class Sender:
         self._head(status, {"Content-Type": content_type, "Content-Length": str(len(body)), **headers})
         await self._sliced(body, chunked=False)
 
-    async def begin(self, headers: Mapping[str, str]) -> None:
+    async def begin(self, content_type: str, headers: Mapping[str, str]) -> None:
         """The head of an event stream, whose body comes in chunks."""
-        kind = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+        kind = {"Content-Type": content_type, "Cache-Control": "no-cache"}
         self._head(200, {**kind, "Transfer-Encoding": "chunked", **headers})
         await self._writer.drain()
 

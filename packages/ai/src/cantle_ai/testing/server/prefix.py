@@ -2,50 +2,83 @@
 
 from __future__ import annotations
 
-from cantle_ai.codec import JsonObject
-from cantle_ai.testing.server.body import Body
+import json
+import re
+from typing import TYPE_CHECKING
+
 from cantle_ai.testing.server.refusal import Refusal
 
-__all__ = ["PrefixRule"]
+if TYPE_CHECKING:
+    from cantle_ai.testing.server.dialects.port import Asked
+
+__all__ = ["PrefixRule", "elements", "without_marks"]
+
+
+def elements(raw: str) -> list[str]:
+    """The texts of a JSON array's elements, each as it was sent. Nothing for another value."""
+    place, texts = 1, list[str]()
+    if not raw.startswith("["):
+        return texts
+    while (place := _skip(raw, place)) < len(raw) and raw[place] != "]":
+        _, end = _DECODER.raw_decode(raw, place)
+        texts.append(raw[place:end])
+        place = end
+    return texts
+
+
+def without_marks(text: str, marks: re.Pattern[str]) -> str:
+    """`text` without its marks for a cache. `marks` finds a mark as it stands in JSON, its comma with it.
+
+    A mark cannot be confused with text that was said: inside a string its quotes would be escaped.
+    """
+    return marks.sub("", text)
 
 
 class PrefixRule:
     """Remembers the last request of each conversation."""
 
     def __init__(self) -> None:
-        self._last: dict[str, Body] = {}
+        self._last: dict[str, Asked] = {}
 
     def forget(self) -> None:
         """Take the next request as the first of its conversation."""
         self._last.clear()
 
-    def check(self, conversation: str, body: Body) -> int:
-        """How many characters of `messages` were known already. Raises :class:`Refusal` when the rule is broken."""
-        before = self._last.get(conversation)
+    def check(self, asked: Asked) -> int:
+        """How many characters of the prompt were known already. Raises :class:`Refusal` when the rule is broken."""
+        before = self._last.get(asked.conversation)
         if before is None:
-            self._last[conversation] = body
+            self._last[asked.conversation] = asked
             return 0
-        if before.raw.get("tools") != body.raw.get("tools"):
-            raise Refusal("prefix-tools", "tools are not, byte for byte, those of the request before")
-        if _instructions(before.values) != _instructions(body.values):
-            raise Refusal("prefix-system", "the system prompt is not that of the request before")
-        known, now = before.raw["messages"][:-1], body.raw["messages"]
-        if not now.startswith(known):
-            place = next((i for i, (a, b) in enumerate(zip(known, now, strict=False)) if a != b), len(now))
-            was, found = (text[max(0, place - 30) : place + 50] for text in (known, now))
+        for name in sorted({*before.head, *asked.head}):
+            if before.head.get(name, "") != asked.head.get(name, ""):
+                raise Refusal(
+                    f"prefix-{name}", f"{name} is not, byte for byte, what the request before had: "
+                    f"{_difference(before.head.get(name, ''), asked.head.get(name, ''))}"
+                )  # fmt: skip
+        known = before.pieces
+        if list(asked.pieces[: len(known)]) != list(known):
             raise Refusal(
                 "prefix-messages",
-                f"messages do not extend those of the request before; at character {place}, …{was!r} became …{found!r}. "
-                "If another conversation began, give it a prompt_cache_key of its own, or start the server with "
-                "prefix=False (--no-prefix)",
+                f"messages do not extend those of the request before; "
+                f"{_difference(','.join(known), ','.join(asked.pieces))}. If another conversation began, give it "
+                "a prompt_cache_key of its own, or start the server with prefix=False (--no-prefix)",
             )
-        self._last[conversation] = body
-        return len(known)
+        self._last[asked.conversation] = asked
+        return before.prompt
 
 
-def _instructions(values: JsonObject) -> object:
-    match values.get("messages"):
-        case [{"role": "system" | "developer", "content": content}, *_]:
-            return content
-        case _:
-            return None
+def _difference(was: str, now: str) -> str:
+    pairs = enumerate(zip(was, now, strict=False))
+    place = next((i for i, (a, b) in pairs if a != b), min(len(was), len(now)))
+    before, after = (text[max(0, place - 30) : place + 50] for text in (was, now))
+    return f"at character {place}, …{before!r} became …{after!r}"
+
+
+def _skip(text: str, place: int) -> int:
+    while place < len(text) and text[place] in " \t\r\n,":
+        place += 1
+    return place
+
+
+_DECODER = json.JSONDecoder()

@@ -1,14 +1,15 @@
-"""A scripted chat-completions server that checks every request as the strictest vendor would.
+"""A scripted server of every wire API that checks each request as the strictest vendor would.
 
     with StrictServer(["Hello."]) as server:        # or: async with
-        ...ask {server.base_url}/chat/completions...
+        ...ask {server.base_url_for("anthropic-messages")}...
     server.assert_clean()
 
 It listens on 127.0.0.1 in a thread of its own, so that blocking and asynchronous clients can both use it. A
 request that breaks a rule is answered 400 with the reason, uses up no response, and is remembered as a violation.
 
-    POST …/chat/completions    the scripted answers
-    GET  …/models              the names that have been asked for
+    POST /<api>/…              the scripted answers, in the wire format of the API: one script for all of them
+    POST …/chat/completions    the same without the API's name, where the rest of the path tells it
+    GET  …/models              an empty list
     GET  /control/log          {"count", "violations", "requests"}: what came so far
     POST /control/stop         stops the server
 """
@@ -16,12 +17,13 @@ request that breaks a rule is answered 400 with the reason, uses up no response,
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self, TypeAlias, cast
+
+from msgspec.structs import replace
 
 from cantle_ai.codec import JsonObject, encode_json
 from cantle_ai.testing.playback import seeded
@@ -36,13 +38,13 @@ from cantle_ai.testing.response import (
     responses_of,
 )
 from cantle_ai.testing.script import Script
-from cantle_ai.testing.server.body import Body
-from cantle_ai.testing.server.chat_playback import ChatPlayback, error_body
+from cantle_ai.testing.server.dialects import DIALECTS, api_of_path, dialect
+from cantle_ai.testing.server.dialects.port import Asked, Dialect, Play
 from cantle_ai.testing.server.exchange import Call, Sender, read_call
 from cantle_ai.testing.server.prefix import PrefixRule
-from cantle_ai.testing.server.received import Received, last_message
+from cantle_ai.testing.server.received import Received
 from cantle_ai.testing.server.refusal import Refusal
-from cantle_ai.testing.server.strict_request import Strictness, check_request
+from cantle_ai.testing.server.strictness import Strictness
 
 __all__ = ["RequestFunction", "StrictServer"]
 
@@ -53,7 +55,7 @@ _JSON = "application/json"
 
 
 class StrictServer:
-    """Answers chat-completions requests from a script. Start it with `with`, `async with` or :meth:`start`."""
+    """Answers requests of any API from one script. Start it with `with`, `async with` or :meth:`start`."""
 
     def __init__(
         self,
@@ -63,16 +65,18 @@ class StrictServer:
         chunk: Chunk = (1, 16),
         rate: float | None = None,
         slices: tuple[int, int] = (1, 2048),
+        cut: int | None = None,
         newline: str = "\n",
         prefix: bool = True,
         strictness: Strictness | None = None,
         port: int = 0,
         idle: float | None = None,
     ) -> None:
-        """`chunk` is the characters of a delta, `slices` the bytes of a write, both chosen with `seed`.
+        """`chunk` is the characters of a delta, `slices` the bytes of a write, both chosen with `seed`; `cut` is
+        a seed of its own for the writes, so that one answer can come in other pieces.
 
         `rate` is deltas per second; `newline` ends each line of the event stream. `prefix` asks for the prefix
-        rule, within the requests of one `prompt_cache_key`. `idle` is the seconds after which a server that
+        rule, within the requests of one conversation (by `prompt_cache_key` or what else an API has for it). `idle` is the seconds after which a server that
         nobody asks anything stops by itself.
         """
         check_chunk(chunk)
@@ -83,6 +87,7 @@ class StrictServer:
         self._chunk = chunk
         self._rate = rate
         self._slices = slices
+        self._cut = seed if cut is None else cut
         self._newline = newline
         self._prefix = PrefixRule() if prefix else None
         self._strictness = strictness or Strictness()
@@ -146,8 +151,12 @@ class StrictServer:
 
     @property
     def base_url(self) -> str:
-        """What a provider's `base_url` must be."""
+        """What the `base_url` of a provider with the API `openai-completions` must be."""
         return f"http://127.0.0.1:{self._port}/v1"
+
+    def base_url_for(self, api: str) -> str:
+        """What the `base_url` of a provider with this API must be. Raises KeyError for an unknown API."""
+        return f"http://127.0.0.1:{self._port}/{api}{DIALECTS[api].root}"
 
     @property
     def bodies(self) -> list[bytes]:
@@ -232,74 +241,66 @@ class StrictServer:
             writer.close()
 
     async def _answer(self, call: Call, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if call.path.endswith("/chat/completions"):
-            with self._arrival:
-                received = Received(len(self.requests) + 1, call)
-                self.requests.append(received)
-                self._arrival.notify_all()
-            sender = Sender(writer, self._slices, seeded(self._seed, "slices", received.number))
-            try:
-                await self._complete(received, reader, sender)
-            except Refusal as refusal:
-                received.rule, received.text = refusal.rule, refusal.text
-                body = error_body(refusal.text, refusal.rule, refusal.status)
-                await sender.whole(refusal.status, encode_json(body), _JSON, {})
-        else:
+        api = api_of_path(call.path)
+        if api is None:
             await self._control(call, Sender(writer, (2**16, 2**16), seeded()))
+            return
+        with self._arrival:
+            received = Received(len(self.requests) + 1, call, api)
+            self.requests.append(received)
+            self._arrival.notify_all()
+        sender = Sender(writer, self._slices, seeded(self._cut, "slices", received.number))
+        spoken = dialect(api)
+        try:
+            await self._complete(received, spoken, reader, sender)
+        except Refusal as refusal:
+            received.rule, received.text = refusal.rule, refusal.text
+            failure = Failure(message=refusal.text, code=refusal.rule, status=refusal.status)
+            await sender.whole(refusal.status, spoken.error(failure, refusal.status), _JSON, {})
 
-    async def _complete(self, received: Received, reader: asyncio.StreamReader, sender: Sender) -> None:
+    async def _complete(
+        self, received: Received, spoken: Dialect, reader: asyncio.StreamReader, sender: Sender
+    ) -> None:
         call = received.call
         if call.method != "POST":
             raise Refusal("method", f"{call.method} is not POST", status=405)
-        body = check_request(call.headers, call.body, self._strictness)
-        conversation = body.values.get("prompt_cache_key", "")
-        cached = 0 if self._prefix is None else self._prefix.check(str(conversation), body)
-        response = self._choose(body, received.number)
+        asked = spoken.check(call, self._strictness)
+        cached = 0 if self._prefix is None else self._prefix.check(_within(received.api, asked))
+        response = self._choose(asked, received.number)
         if response.delay_ms:
             await asyncio.sleep(response.delay_ms / 1000)
         if response.http is not None:
             await _odd(response.http, reader, sender)
         elif response.refusal is not None:
-            await _refuse(response.refusal, sender)
+            await _refuse(response.refusal, spoken, sender)
         else:
-            await self._play(response, body, cached, received.number, reader, sender)
+            play = Play(
+                response=response,
+                asked=asked,
+                random=seeded(self._seed, received.number, len(asked.pieces)),
+                chunk=self._chunk,
+                cached=cached,
+                newline=self._newline,
+            )
+            await self._play(play, spoken, reader, sender)
 
-    def _choose(self, body: Body, number: int) -> Response:
-        entry = self._always or self._script.take(last_message(body.values))
+    def _choose(self, asked: Asked, number: int) -> Response:
+        entry = self._always or self._script.take(asked.last)
         if entry is None:
             left = len(self._script)
             raise Refusal(
                 "script", f"the script has no response for request {number} ({left} left, for others)"
             )
-        return entry if isinstance(entry, Response) else response_of(entry(body.values))
+        return entry if isinstance(entry, Response) else response_of(entry(asked.body.values))
 
-    async def _play(
-        self,
-        response: Response,
-        body: Body,
-        cached: int,
-        number: int,
-        reader: asyncio.StreamReader,
-        sender: Sender,
-    ) -> None:
-        messages = cast("list[JsonObject]", body.values["messages"])
-        options = body.values.get("stream_options")
-        playback = ChatPlayback(
-            response=response,
-            model=str(body.values["model"]),
-            random=seeded(self._seed, number, len(messages)),
-            chunk=self._chunk,
-            prompt=len(body.raw["messages"]) + len(body.raw.get("tools", "")),
-            cached=cached,
-            with_usage=isinstance(options, dict) and options.get("include_usage") is True,
-            newline=self._newline,
-        )
+    async def _play(self, play: Play, spoken: Dialect, reader: asyncio.StreamReader, sender: Sender) -> None:
+        response, playback = play.response, spoken.play(play)
         rate = self._rate if response.rate is None else response.rate
-        await sender.begin({})
+        await sender.begin(spoken.content_type, {})
         if rate is None:
-            await sender.send(b"".join(playback.events()))
+            await sender.send(b"".join(_with_noise(playback.events(), play, spoken)))
         else:
-            for event in playback.events():
+            for event in _with_noise(playback.events(), play, spoken):
                 await sender.send(event)
                 await asyncio.sleep(1 / rate)
         if response.stall:
@@ -310,7 +311,7 @@ class StrictServer:
         elif response.error is not None:
             await sender.send(playback.failing(response.error))
         elif not response.cut:
-            await sender.send(b"".join(playback.ending()))
+            await sender.send(b"".join(_with_noise(playback.ending(), play, spoken, ending=True)))
         await sender.end()
 
     async def _control(self, call: Call, sender: Sender) -> None:
@@ -329,12 +330,29 @@ class StrictServer:
             case "GET", path if path.endswith("/models"):
                 await sender.whole(200, encode_json({"object": "list", "data": []}), _JSON, {})
             case method, path:
-                body = error_body(f"{method} {path} is not known here", "not_found", 404)
-                await sender.whole(404, encode_json(body), _JSON, {})
+                body: JsonObject = {"message": f"{method} {path} is not known here", "code": "not_found"}
+                await sender.whole(404, encode_json({"error": body}), _JSON, {})
 
 
 class _HungUp(Exception):
     """The connection is over."""
+
+
+def _within(api: str, asked: Asked) -> Asked:
+    """A conversation that visits another API is another one to the prefix rule."""
+    return replace(asked, conversation=f"{api} {asked.model} {asked.conversation}")
+
+
+def _with_noise(
+    events: Iterator[bytes], play: Play, spoken: Dialect, *, ending: bool = False
+) -> Iterator[bytes]:
+    for event in events:
+        for kind in play.response.noise:
+            if kind != "repeated":
+                yield spoken.noise(kind, play) or b""
+        yield event
+        if ending and "repeated" in play.response.noise:
+            yield event
 
 
 async def _odd(answer: HttpAnswer, reader: asyncio.StreamReader, sender: Sender) -> None:
@@ -346,14 +364,13 @@ async def _odd(answer: HttpAnswer, reader: asyncio.StreamReader, sender: Sender)
     await sender.whole(answer.status, answer.body.encode("utf-8"), answer.content_type, answer.headers)
 
 
-async def _refuse(failure: Failure, sender: Sender) -> None:
+async def _refuse(failure: Failure, spoken: Dialect, sender: Sender) -> None:
     headers: dict[str, str] = {}
     if failure.retry_after_ms is not None:
         seconds = failure.retry_after_ms / 1000
         headers["Retry-After"] = str(int(seconds)) if seconds == int(seconds) else str(seconds)
     status = 500 if failure.status is None else failure.status
-    body = json.dumps(error_body(failure.message, failure.code, status)).encode("ascii")
-    await sender.whole(status, body, _JSON, headers)
+    await sender.whole(status, spoken.error(failure, status), _JSON, headers)
 
 
 async def _until_hung_up(reader: asyncio.StreamReader) -> None:

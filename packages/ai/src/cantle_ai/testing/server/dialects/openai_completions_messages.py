@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 
 from cantle_ai.codec import Json, JsonObject
+from cantle_ai.testing.server.images import check_image
 from cantle_ai.testing.server.refusal import (
     Path,
     Refusal,
@@ -40,12 +39,6 @@ _FIELDS = {
     "tool": {"role", "content", "tool_call_id", "name"},
 }
 
-_MAGIC = {
-    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8[79]a"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
 _DATA_URL = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+-]+);base64,(.*)", re.DOTALL)
 
 
@@ -122,15 +115,7 @@ def _image(image: JsonObject, path: Path) -> None:
     found = _DATA_URL.fullmatch(url)
     if found is None:
         raise Refusal("image", f"{path}.url is neither https nor a base64 data URL: {url[:40]!r}")
-    mime_type = found[1]
-    if mime_type not in _MAGIC:
-        raise Refusal("image", f"{path}.url has the type {mime_type}: it must be {', '.join(_MAGIC)}")
-    try:
-        data = base64.b64decode(found[2], validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise Refusal("image", f"{path}.url is not valid base64: {error}") from None
-    if _MAGIC[mime_type].match(data) is None:
-        raise Refusal("image", f"{path}.url says {mime_type}, but its data begin with {data[:8]!r}")
+    check_image(found[1], found[2], f"{path}.url")
 
 
 class _Calls:

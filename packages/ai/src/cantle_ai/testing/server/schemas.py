@@ -1,48 +1,20 @@
-"""The rules for `tools`: names, and schemas that a model can be held to."""
+"""The rules for the schemas of tools, which a model can be held to."""
 
 from __future__ import annotations
 
 from cantle_ai.codec import Json, JsonObject
-from cantle_ai.testing.server.refusal import (
-    Path,
-    Refusal,
-    known_fields,
-    list_of,
-    matching,
-    object_of,
-    text_of,
-)
-from cantle_ai.testing.server.strict_messages import TOOL_NAME
+from cantle_ai.testing.server.refusal import Path, Refusal, list_of, object_of
 
-__all__ = ["check_tools"]
+__all__ = ["check_schema"]
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 
 
-def check_tools(value: Json) -> None:
-    """Refuse tools that some vendor would refuse."""
-    names: set[str] = set()
-    for index, item in enumerate(list_of(value, "tools")):
-        path = f"tools[{index}]"
-        tool = object_of(item, path)
-        known_fields(tool, {"type", "function", "cache_control"}, path)
-        if tool.get("type") != "function":
-            raise Refusal("type", f"{path}.type must be 'function', not {tool.get('type')!r}")
-        function = object_of(tool.get("function"), f"{path}.function")
-        known_fields(function, {"name", "description", "parameters", "strict"}, f"{path}.function")
-        name = matching(function.get("name"), TOOL_NAME, f"{path}.function.name")
-        if name in names:
-            raise Refusal("tool-name", f"{path}.function.name is {name!r}, which another tool has")
-        names.add(name)
-        if "description" in function:
-            text_of(function["description"], f"{path}.function.description")
-        strict = function.get("strict", False)
-        if not isinstance(strict, bool):
-            raise Refusal("type", f"{path}.function.strict must be true or false, not {strict!r}")
-        parameters = object_of(function.get("parameters"), f"{path}.function.parameters")
-        if parameters.get("type") != "object":
-            raise Refusal("schema", f"{path}.function.parameters must have the type 'object'")
-        _Schema(parameters, strict=strict).check(parameters, f"{path}.function.parameters")
+def check_schema(schema: JsonObject, path: Path, *, strict: bool = False) -> None:
+    """Refuse a schema of arguments that some vendor would refuse. `strict`: the model is held to it."""
+    if schema.get("type") != "object":
+        raise Refusal("schema", f"{path} must have the type 'object'")
+    _Schema(schema, strict=strict).check(schema, path)
 
 
 class _Schema:

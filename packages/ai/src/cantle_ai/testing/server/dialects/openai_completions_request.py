@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import cast
 
-from msgspec import Struct
-
-from cantle_ai.codec import JsonObject
-from cantle_ai.testing.estimate import CHARACTERS
+from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.server.body import Body, read_body
-from cantle_ai.testing.server.refusal import Refusal, known_fields, object_of, text_of
-from cantle_ai.testing.server.strict_messages import check_messages
-from cantle_ai.testing.server.strict_tools import check_tools
+from cantle_ai.testing.server.dialects.openai_completions_messages import TOOL_NAME, check_messages
+from cantle_ai.testing.server.refusal import Refusal, known_fields, list_of, matching, object_of, text_of
+from cantle_ai.testing.server.schemas import check_schema
+from cantle_ai.testing.server.strictness import Strictness, check_bearer, check_json
 
-__all__ = ["Strictness", "check_request"]
+__all__ = ["check_request"]
 
 _FIELDS = frozenset(
     {
@@ -28,21 +26,10 @@ _FIELDS = frozenset(
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-class Strictness(Struct, frozen=True, kw_only=True):
-    """What a server asks for beside the API's own rules."""
-
-    api_key: str | None = None
-    """The one key that is right; None takes any that is not empty."""
-    need_key: bool = True
-    context_window: int | None = None
-    """Tokens, at four characters each, that prompt and answer must fit in together."""
-    extra_fields: Collection[str] = ()
-    """Names of request fields that this vendor has and the API has not."""
-
-
 def check_request(headers: Mapping[str, str], data: bytes, strictness: Strictness) -> Body:
     """The body of a request that every vendor would take. Raises :class:`Refusal` with the first fault."""
-    _headers(headers, strictness)
+    check_json(headers)
+    check_bearer(headers, strictness)
     body = read_body(data)
     values = body.values
     known_fields(values, _FIELDS | set(strictness.extra_fields), "the request")
@@ -50,29 +37,14 @@ def check_request(headers: Mapping[str, str], data: bytes, strictness: Strictnes
     _stream(values)
     _limits(values)
     if "tools" in values:
-        check_tools(values["tools"])
+        _tools(values["tools"])
     for name in ("tool_choice", "parallel_tool_calls"):
         if name in values and "tools" not in values:
             raise Refusal("tools", f"{name} needs tools")
     check_messages(values.get("messages"))
-    if strictness.context_window is not None:
-        _fits(values, len(data), strictness.context_window)
+    answer = cast("int", values.get("max_tokens", values.get("max_completion_tokens", 0)))
+    strictness.check_fits(len(data), answer)
     return body
-
-
-def _headers(headers: Mapping[str, str], strictness: Strictness) -> None:
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Refusal(
-            "content-type", f"the content type is {kind!r}: it must be application/json", status=415
-        )
-    if not strictness.need_key:
-        return
-    scheme, _, key = headers.get("authorization", "").partition(" ")
-    if scheme != "Bearer" or not key.strip() or key != key.strip():
-        raise Refusal("authorization", "the authorization header must be 'Bearer' and a key", status=401)
-    if strictness.api_key is not None and key != strictness.api_key:
-        raise Refusal("authorization", "the API key is not right", status=401)
 
 
 def _stream(values: JsonObject) -> None:
@@ -104,11 +76,24 @@ def _limits(values: JsonObject) -> None:
         raise Refusal("cache-key", "prompt_cache_key must be a string of 1 to 64 characters")
 
 
-def _fits(values: JsonObject, size: int, window: int) -> None:
-    answer = cast("int", values.get("max_tokens", values.get("max_completion_tokens", 0)))
-    if size // CHARACTERS + answer > window:
-        raise Refusal(
-            "context_length_exceeded",
-            f"the prompt of about {size // CHARACTERS} tokens and an answer of up to {answer} "
-            f"exceed this model's maximum context length of {window} tokens",
-        )
+def _tools(value: Json) -> None:
+    names: set[str] = set()
+    for index, item in enumerate(list_of(value, "tools")):
+        path = f"tools[{index}]"
+        tool = object_of(item, path)
+        known_fields(tool, {"type", "function", "cache_control"}, path)
+        if tool.get("type") != "function":
+            raise Refusal("type", f"{path}.type must be 'function', not {tool.get('type')!r}")
+        function = object_of(tool.get("function"), f"{path}.function")
+        known_fields(function, {"name", "description", "parameters", "strict"}, f"{path}.function")
+        name = matching(function.get("name"), TOOL_NAME, f"{path}.function.name")
+        if name in names:
+            raise Refusal("tool-name", f"{path}.function.name is {name!r}, which another tool has")
+        names.add(name)
+        if "description" in function:
+            text_of(function["description"], f"{path}.function.description")
+        strict = function.get("strict", False)
+        if not isinstance(strict, bool):
+            raise Refusal("type", f"{path}.function.strict must be true or false, not {strict!r}")
+        parameters = object_of(function.get("parameters"), f"{path}.function.parameters")
+        check_schema(parameters, f"{path}.function.parameters", strict=strict)
