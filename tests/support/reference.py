@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,27 @@ def reference_program() -> list[str]:
         pytest.skip("compares with the reference implementation: set CANTLE_REF=1 (needs npm)")
     folder = _installed()
     return [str(folder / _NODE), str(folder / _SCRIPT)]
+
+
+def evaluated(script: str) -> Any:
+    """What a module of JavaScript prints, read as JSON; it may import the reference's packages by their names.
+
+    Skips the calling test where the reference is not asked for.
+    """
+    node, *_ = reference_program()
+    folder = _installed()
+    run = subprocess.run(
+        [node, "--input-type=module", "--eval", script],
+        cwd=folder,
+        env=reference_environment(folder / ".home"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
 
 
 def reference_environment(home: Path) -> dict[str, str]:

@@ -21,6 +21,7 @@ __all__ = [
     "THINKING_LEVELS",
     "AuthKind",
     "CacheRetention",
+    "LiveHeader",
     "Model",
     "NamedTool",
     "Provider",
@@ -38,6 +39,10 @@ CacheRetention: TypeAlias = Literal["none", "short", "long"]
 AuthKind: TypeAlias = Literal["key", "bearer", "oauth"]
 """How a credential travels: in the API's own way, as `Authorization: Bearer`, or as the token of a login to a
 subscription, which some APIs want more headers with."""
+
+
+LiveHeader: TypeAlias = Literal["session", "initiator", "vision"]
+"""What a header of one request says: its session id; who speaks last, `user` or `agent`; `true` if there are images."""
 
 
 class NamedTool(Struct, frozen=True):
@@ -68,6 +73,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     """`{NAME}` in it stands for an environment variable, such as an account's id, filled in at each request."""
     api: str
     """The wire API that its models speak unless they say otherwise, such as `openai-completions`."""
+    endpoints: Mapping[str, str] = {}
+    """Where it speaks its other APIs, by the API's name; an API that is not here is at `base_url`."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold its key, the first that is set wins."""
     key_kinds: Mapping[str, AuthKind] = {}
@@ -82,10 +89,19 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Extra request headers; values resolve like `api_key`."""
     auth_header: bool = False
     """Whether the key goes out as `Authorization: Bearer` whatever the API's own way is."""
+    key_header: str | None = None
+    """The header that carries the key, as `Bearer`, in place of the API's own: a gateway's, which leaves that to
+    the key of whom it asks in turn."""
+    live_headers: Mapping[str, LiveHeader] = {}
+    """Headers whose value is of the one request; those that have none for it are left out."""
     compat: Mapping[str, Json] = {}
     """Named quirks, by the names of the wire API's compatibility fields."""
     automatic: bool = True
     """Whether its models may be chosen where nobody named one. A small local model is offered, never chosen."""
+
+    def url_of(self, api: str) -> str:
+        """Where it speaks `api`."""
+        return self.endpoints.get(api, self.base_url)
 
 
 class Model(Struct, frozen=True, kw_only=True):
@@ -130,13 +146,13 @@ class Model(Struct, frozen=True, kw_only=True):
         )
 
     def clamp(self, level: ThinkingLevel) -> ThinkingLevel:
-        """The nearest level that it has, weaker before stronger."""
+        """The level itself, else the next stronger one that it has, else the next weaker; `off` without any."""
         levels = self.levels()
         wanted = THINKING_LEVELS.index(level)
-        for candidate in reversed(THINKING_LEVELS[: wanted + 1]):
+        for candidate in (*THINKING_LEVELS[wanted:], *reversed(THINKING_LEVELS[:wanted])):
             if candidate in levels:
                 return candidate
-        return levels[0] if levels else "off"
+        return "off"
 
 
 class StreamOptions(Struct, frozen=True, kw_only=True):
