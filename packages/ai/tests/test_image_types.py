@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from cantle_ai.content import ImageContent, TextContent, UnknownContent, UserContent
-from cantle_ai.history import shown_blocks
+from cantle_ai.history_images import shown_blocks
 from cantle_ai.image_types import base64_image_type, image_type
 
 HEADS = {

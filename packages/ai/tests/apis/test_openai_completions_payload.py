@@ -276,6 +276,16 @@ def test_thinking_of_this_model_goes_back_in_the_field_it_came_in(name):
     [
         answer(ThinkingContent("a", signature="reasoning"), TextContent("t"), provider="other"),
         answer(ThinkingContent("a", signature="reasoning"), TextContent("t"), model="other"),
+        answer(ThinkingContent("a"), TextContent(""), TextContent("t"), provider="other"),
+    ],
+)
+def test_thinking_of_another_model_is_a_paragraph_of_text(thought):
+    assert messages(user(), thought)[1] == {"role": "assistant", "content": "a\n\nt"}
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
         answer(ThinkingContent("a", signature="opaque"), TextContent("t")),
         answer(ThinkingContent("a"), TextContent("t")),
         answer(ThinkingContent("", signature="reasoning"), TextContent("t")),

@@ -25,7 +25,7 @@ from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.events import AssistantMessageEvent
-from cantle_ai.history import images_left_out
+from cantle_ai.history_images import images_left_out
 from cantle_ai.local.engine import Engine
 from cantle_ai.local.rows import NO_ENGINE, NO_WEIGHTS, file_path
 from cantle_ai.local.weights import engine_installed

@@ -14,7 +14,8 @@ from cantle_ai.apis.llama_cpp_grammar import call_head
 from cantle_ai.codec import JsonObject
 from cantle_ai.content import TextContent, UserContent
 from cantle_ai.context import Context, ToolDefinition
-from cantle_ai.history import replayable, shown_blocks
+from cantle_ai.history import replayable
+from cantle_ai.history_images import shown_blocks
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 
 __all__ = ["chat_messages"]

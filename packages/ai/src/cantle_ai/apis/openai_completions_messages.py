@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
+from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, decode_json, wire_json
-from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall, UserContent
+from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
-from cantle_ai.history import images_left_out, replayable, shown_blocks
-from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from cantle_ai.history import ReplayRules, Turn, project
+from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 
 __all__ = ["REASONING_FIELDS", "EncodedMessages", "MessageEncoder"]
@@ -28,12 +29,8 @@ __all__ = ["REASONING_FIELDS", "EncodedMessages", "MessageEncoder"]
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """Where endpoints put thinking. A thinking block's signature is the name of the field that it came in."""
 
-_LONGEST_CALL_ID = 40
-_LONGEST_TOOL_NAME = 64
-_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-"""What OpenAI takes in a call's id and a tool's name; no endpoint is known to take less."""
-
-_NO_OUTPUT = "(no output)"
+_RULES = ReplayRules(call_id=fitting_id(NAME_CHARACTERS, 40, prefix="call_"), thinking_may_end=True)
+"""OpenAI takes 40 characters."""
 _IMAGES_BELOW = "(the result is an image, which follows)"
 _IMAGES_LEAD = "Images from the tool results above:"
 _AFTER_RESULTS = b'{"role":"assistant","content":"The tool results have been read."}'
@@ -54,7 +51,7 @@ class EncodedMessages:
 class MessageEncoder:
     """Encodes messages for one model."""
 
-    __slots__ = ("_compat", "_images_key", "_key", "_left_out", "_mark", "_model")
+    __slots__ = ("_compat", "_key", "_mark", "_model", "_options")
 
     def __init__(
         self,
@@ -67,21 +64,19 @@ class MessageEncoder:
         """`mark` is the cache mark to set, if the endpoint takes such."""
         self._model = model
         self._compat = compat
+        self._options = options
         self._mark = mark
-        self._left_out = images_left_out(model, options)
         self._key = (
             "openai-completions",
             model.api,
             model.provider,
             model.id,
-            self._left_out,
             model.reasoning,
             compat.requires_tool_result_name,
             compat.requires_non_null_assistant_content,
             compat.requires_thinking_as_text,
             compat.requires_reasoning_content_on_assistant_messages,
         )
-        self._images_key = (*self._key, "images")
 
     def encode(self, context: Context) -> EncodedMessages:
         """The messages of a request in order, the system prompt first."""
@@ -90,8 +85,9 @@ class MessageEncoder:
             encoded.parts.append(self._system(context.system_prompt))
         images: list[bytes] = []
         after_results = False
-        last: tuple[int, Message] | None = None
-        for message in replayable(context.messages):
+        last: tuple[int, Turn] | None = None
+        for turn in project(context.messages, self._model, self._options, _RULES).turns:
+            message = turn.message
             is_result = isinstance(message, ToolResultMessage)
             if images and not is_result:
                 self._close_results(encoded, images)
@@ -99,20 +95,18 @@ class MessageEncoder:
             if after_results and isinstance(message, UserMessage):
                 if self._compat.requires_assistant_after_tool_result:
                     encoded.parts.append(_AFTER_RESULTS)
-            part = self._encoded(message)
-            if part:
-                last = (len(encoded.parts), message)
-                encoded.parts.append(part)
-            self._count(message, encoded)
+            last = (len(encoded.parts), turn)
+            encoded.parts.append(self._encoded(turn))
+            self._count(turn, encoded)
             after_results = is_result
             if is_result:
                 encoded.has_tool_history = True
-                images.extend(self._images(message))
+                images.extend(self._images(turn))
         if images:
             self._close_results(encoded, images)
         if self._mark is not None and last is not None:
-            place, message = last
-            encoded.parts[place] = wire_json(_marked(self._plain(message), self._mark))
+            place, turn = last
+            encoded.parts[place] = wire_json(_marked(self._plain(turn), self._mark))
         return encoded
 
     def _close_results(self, encoded: EncodedMessages, images: list[bytes]) -> None:
@@ -127,86 +121,58 @@ class MessageEncoder:
         message: JsonObject = {"role": "developer" if developer else "system", "content": prompt}
         return wire_json(message if self._mark is None else _marked(message, self._mark))
 
-    def _encoded(self, message: Message) -> bytes:
-        part = message.wire.get(self._key)
+    def _encoded(self, turn: Turn) -> bytes:
+        key, wire = (self._key, turn.key), turn.message.wire
+        part = wire.get(key)
         if part is None:
-            plain = self._plain(message)
-            part = message.wire[self._key] = wire_json(plain) if plain else b""
+            part = wire[key] = wire_json(self._plain(turn))
         return part
 
-    def _images(self, message: Message) -> list[bytes]:
+    def _images(self, turn: Turn) -> list[bytes]:
         """The images of a tool result, encoded. One value in `wire` holds them all."""
-        assert isinstance(message, ToolResultMessage)
-        if self._left_out or not any(isinstance(block, ImageContent) for block in message.content):
+        if not turn.images:
             return []
-        part = message.wire.get(self._images_key)
+        key, wire = (self._key, turn.key, "images"), turn.message.wire
+        part = wire.get(key)
         if part is None:
-            blocks = shown_blocks(message.content, self._left_out)
-            images = [wire_json(_image(block)) for block in blocks if isinstance(block, ImageContent)]
-            part = message.wire[self._images_key] = b",".join(images)
-        return [part] if part else []
+            part = wire[key] = b",".join(wire_json(_image(block)) for block in turn.images)
+        return [part]
 
-    def _count(self, message: Message, encoded: EncodedMessages) -> None:
+    def _count(self, turn: Turn, encoded: EncodedMessages) -> None:
+        message = turn.message
         if isinstance(message, AssistantMessage):
-            encoded.has_tool_history = encoded.has_tool_history or bool(message.tool_calls)
-        elif not self._left_out and not isinstance(message.content, str):
-            for block in message.content:
-                if isinstance(block, ImageContent) and block.detected_type:
-                    encoded.images += 1
-                    encoded.image_bytes += len(block.data)
+            encoded.has_tool_history = encoded.has_tool_history or bool(turn.ids)
+        else:
+            for image in turn.images:
+                encoded.images += 1
+                encoded.image_bytes += len(image.data)
 
-    def _plain(self, message: Message) -> JsonObject:
-        """The message as JSON; empty when there is nothing to send."""
-        match message:
+    def _plain(self, turn: Turn) -> JsonObject:
+        match turn.message:
             case UserMessage():
-                return self._user(message)
+                return {"role": "user", "content": _content(turn.user_blocks())}
             case AssistantMessage():
-                return self._assistant(message)
+                return self._assistant(turn)
             case ToolResultMessage():
-                return self._tool_result(message)
+                return self._tool_result(turn, turn.message)
 
-    def _user(self, message: UserMessage) -> JsonObject:
-        if isinstance(message.content, str):
-            return {"role": "user", "content": message.content}
-        parts = self._parts(message.content)
-        if len(parts) == 1 and isinstance(parts[0], dict) and parts[0]["type"] == "text":
-            return {"role": "user", "content": parts[0]["text"]}
-        return {"role": "user", "content": parts if parts else ""}
-
-    def _parts(self, blocks: Sequence[UserContent]) -> list[Json]:
-        parts: list[Json] = []
-        for block in shown_blocks(blocks, self._left_out):
-            if isinstance(block, ImageContent):
-                parts.append(_image(block))
-            elif block.text.strip():
-                parts.append({"type": "text", "text": block.text})
-        return parts
-
-    def _assistant(self, message: AssistantMessage) -> JsonObject:
-        own = (message.api, message.provider, message.model) == (
-            self._model.api,
-            self._model.provider,
-            self._model.id,
-        )
-        text = message.text
-        reasoning = _reasoning(message) if own else {}
+    def _assistant(self, turn: Turn) -> JsonObject:
+        blocks = turn.assistant_blocks()
+        text = "".join(block.text for block in blocks if isinstance(block, TextContent))
+        reasoning = _reasoning(blocks)
         if self._compat.requires_thinking_as_text and reasoning:
             text = "\n\n".join(f"<thinking>\n{thought}\n</thinking>" for thought in reasoning.values()) + (
                 f"\n\n{text}" if text else ""
             )
             reasoning = {}
-        if not text.strip():
-            text = ""  # the strictest endpoints refuse a text of white space alone
-        calls = message.tool_calls
-        if not text and not calls:
-            return {}
         plain: JsonObject = {"role": "assistant", "content": text or self._no_text}
         plain.update(reasoning)
         if self._compat.requires_reasoning_content_on_assistant_messages and self._model.reasoning:
             plain.setdefault("reasoning_content", "")
-        details = _details(message) if own else []
+        details = _details(blocks)
         if details:
             plain["reasoning_details"] = details
+        calls = [block for block in blocks if isinstance(block, ToolCall)]
         if calls:
             plain["tool_calls"] = [_call(call) for call in calls]
         return plain
@@ -215,21 +181,23 @@ class MessageEncoder:
     def _no_text(self) -> str | None:
         return "" if self._compat.requires_non_null_assistant_content else None
 
-    def _tool_result(self, message: ToolResultMessage) -> JsonObject:
-        text = message.text
-        if any(isinstance(block, ImageContent) for block in message.content):
-            shown = shown_blocks(message.content, self._left_out)
-            text = "\n".join(b.text for b in shown if isinstance(b, TextContent) and b.text)
-            if not text.strip() and shown:
-                text = _IMAGES_BELOW
-        plain: JsonObject = {
-            "role": "tool",
-            "tool_call_id": _call_id(message.tool_call_id),
-            "content": text if text.strip() else _NO_OUTPUT,
-        }
+    def _tool_result(self, turn: Turn, message: ToolResultMessage) -> JsonObject:
+        blocks = turn.result_blocks()
+        text = "\n".join(block.text for block in blocks if isinstance(block, TextContent))
+        plain: JsonObject = {"role": "tool", "tool_call_id": turn.call_id, "content": text or _IMAGES_BELOW}
         if self._compat.requires_tool_result_name:
-            plain["name"] = _tool_name(message.tool_name)
+            plain["name"] = fitting_name(message.tool_name)
         return plain
+
+
+def _content(blocks: Sequence[TextContent | ImageContent]) -> Json:
+    """One text by itself, else parts."""
+    if len(blocks) == 1 and isinstance(blocks[0], TextContent):
+        return blocks[0].text
+    return [
+        _image(block) if isinstance(block, ImageContent) else {"type": "text", "text": block.text}
+        for block in blocks
+    ]
 
 
 def _image(block: ImageContent) -> JsonObject:
@@ -237,40 +205,23 @@ def _image(block: ImageContent) -> JsonObject:
 
 
 def _call(call: ToolCall) -> JsonObject:
-    function: JsonObject = {"name": _tool_name(call.name), "arguments": wire_json(call.arguments).decode()}
-    return {"id": _call_id(call.id), "type": "function", "function": function}
+    function: JsonObject = {"name": fitting_name(call.name), "arguments": wire_json(call.arguments).decode()}
+    return {"id": call.id, "type": "function", "function": function}
 
 
-def _call_id(call_id: str) -> str:
-    """The id as every endpoint takes it: an odd or long one becomes one of its own, the same each time."""
-    if 0 < len(call_id) <= _LONGEST_CALL_ID and _NAME_CHARACTERS.issuperset(call_id):
-        return call_id
-    from hashlib import sha256
-
-    return f"call_{sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def _tool_name(name: str) -> str:
-    """The name as every endpoint takes it. Models invent some that none takes back, such as `functions.bash`."""
-    if 0 < len(name) <= _LONGEST_TOOL_NAME and _NAME_CHARACTERS.issuperset(name):
-        return name
-    fitting = "".join(letter if letter in _NAME_CHARACTERS else "_" for letter in name[:_LONGEST_TOOL_NAME])
-    return fitting or "unnamed"
-
-
-def _reasoning(message: AssistantMessage) -> dict[str, str]:
+def _reasoning(blocks: Sequence[TextContent | ThinkingContent | ToolCall]) -> dict[str, str]:
     """Thinking by the field that it came in."""
     found: dict[str, list[str]] = {}
-    for block in message.content:
+    for block in blocks:
         if isinstance(block, ThinkingContent) and block.signature in REASONING_FIELDS and block.thinking:
             found.setdefault(block.signature, []).append(block.thinking)
     return {name: "\n".join(thoughts) for name, thoughts in found.items()}
 
 
-def _details(message: AssistantMessage) -> list[Json]:
+def _details(blocks: Sequence[TextContent | ThinkingContent | ToolCall]) -> list[Json]:
     """What OpenRouter calls `reasoning_details`: opaque objects that want to come back."""
     details: list[Json] = []
-    for block in message.content:
+    for block in blocks:
         signature = None
         if isinstance(block, ToolCall):
             signature = block.thought_signature
