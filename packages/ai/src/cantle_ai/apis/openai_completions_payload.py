@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_messages import EncodedMessages, MessageEncoder
 from cantle_ai.apis.openai_completions_thinking import thinking_fields
+from cantle_ai.apis.output_limit import output_limit
+from cantle_ai.apis.session_keys import bounded_key
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.model import Model, StreamOptions
 
-__all__ = ["bounded_key", "request_body", "session_headers"]
+__all__ = ["request_body", "session_headers"]
 
-_CHARACTERS_PER_TOKEN = 3.5
-_MARGIN = 1.15
-_TOKENS_PER_IMAGE = 1200
-"""With the two above: what the input is taken to need, rather too much than too little, so that input and
-output together stay inside the window. Text and code run at 3.5 to 4.5 characters a token."""
-_LONGEST_KEY = 64
-"""OpenAI's limit for `prompt_cache_key`."""
 _AFFINITY_HEADERS = {
     "openai": ("session_id", "x-client-request-id", "x-session-affinity"),
     "openai-nosession": ("x-client-request-id", "x-session-affinity"),
@@ -41,7 +34,7 @@ def request_body(
         parts += [b',"tools":', tools]
     size = sum(map(len, parts)) - messages.image_bytes
     fields = _fields(model, context, options, compat)
-    fields[compat.max_tokens_field] = _output_limit(model, options, size, messages.images)
+    fields[compat.max_tokens_field] = output_limit(model, options, size, messages.images)
     for sampling in _sampling(model, options):
         fields.update({key: value for key, value in sampling.items() if key not in _OURS})
     return b"".join([*parts, b",", wire_json(fields)[1:]])
@@ -54,15 +47,6 @@ def session_headers(options: StreamOptions, compat: OpenAICompletionsCompat) -> 
     key = bounded_key(options.session_id)
     names = _AFFINITY_HEADERS[compat.session_affinity_format]
     return dict.fromkeys(names, key)
-
-
-def bounded_key(session_id: str) -> str:
-    """The id itself, or its hash where it is longer than providers accept (64 characters)."""
-    if len(session_id) <= _LONGEST_KEY:
-        return session_id
-    from hashlib import sha256
-
-    return sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _fields(
@@ -132,10 +116,3 @@ def _tools(
 def _tool(tool: ToolDefinition) -> JsonObject:
     function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
-
-
-def _output_limit(model: Model, options: StreamOptions, size: int, images: int) -> int:
-    """The output that is asked for, less what the input leaves no room for."""
-    wanted = model.max_tokens if options.max_tokens is None else options.max_tokens
-    needed = math.ceil(size / _CHARACTERS_PER_TOKEN * _MARGIN) + images * _TOKENS_PER_IMAGE
-    return max(1, min(wanted, model.context_window - needed))
