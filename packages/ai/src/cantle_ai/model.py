@@ -81,6 +81,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     """How the value of a variable travels, for those whose value is no plain key."""
     login: str | None = None
     """The login flow of its subscription, by the name under which `cantle_ai.auth` knows it."""
+    ambient: str | None = None
+    """The credentials that a platform supplies, by their name in :data:`cantle_ai.auth.ambient.AMBIENT`."""
     api_key: str | None = None
     """A key from configuration: literal, `$NAME`, `${NAME}` or `!command`; resolved at each request."""
     key_optional: bool = False

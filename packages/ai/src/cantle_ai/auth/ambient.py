@@ -1,0 +1,85 @@
+"""Credentials that a platform supplies by itself: what a provider's row may name, and how they are noticed.
+
+A row says `ambient="aws"`. Such a provider counts as configured when its entry here names a source, which it does
+by looking at variables and for files, never at the network and without the platform's library. A request then
+carries no key: the wire API asks `auth/aws.py` or `auth/google_cloud.py`, except where the entry has a `token`
+that stands for one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from cantle_ai.transport.port import Transport
+
+__all__ = ["AMBIENT", "Ambient"]
+
+_Exchange: TypeAlias = "Callable[[Mapping[str, str], Transport], Awaitable[str]]"
+
+
+class Ambient(Struct, frozen=True):
+    """One kind of ambient credentials."""
+
+    source: Callable[[Mapping[str, str]], str | None]
+    """Where the credentials would come from, as a phrase; None when the environment names nothing."""
+    token: Callable[[], _Exchange] | None = None
+    """Gives what exchanges them for a bearer token, for those that are sent as one."""
+
+
+def _aws(environ: Mapping[str, str]) -> str | None:
+    if profile := environ.get("AWS_PROFILE"):
+        return f"the AWS profile {profile}"
+    if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
+        return "AWS_ACCESS_KEY_ID"
+    for name in (
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+    ):
+        if environ.get(name):
+            return name
+    return None
+
+
+def _google_cloud(environ: Mapping[str, str]) -> str | None:
+    """Application Default Credentials, of use only with a project and a location."""
+    project = environ.get("GOOGLE_CLOUD_PROJECT") or environ.get("GCLOUD_PROJECT")
+    if not project or not environ.get("GOOGLE_CLOUD_LOCATION"):
+        return None
+    named = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+    if named:
+        return "GOOGLE_APPLICATION_CREDENTIALS" if os.path.isfile(named) else None
+    return "gcloud's application default" if os.path.isfile(_google_default(environ)) else None
+
+
+def _google_default(environ: Mapping[str, str]) -> str:
+    name = "application_default_credentials.json"
+    if folder := environ.get("CLOUDSDK_CONFIG"):
+        return os.path.join(folder, name)
+    if os.name == "nt":
+        return os.path.join(environ.get("APPDATA", ""), "gcloud", name)
+    return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".config", "gcloud", name)
+
+
+def _federation(environ: Mapping[str, str]) -> str | None:
+    needed = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID", "ANTHROPIC_IDENTITY_TOKEN_FILE")
+    return "workload identity federation" if all(environ.get(name) for name in needed) else None
+
+
+def _federation_token() -> _Exchange:
+    from cantle_ai.auth.federation import federated_token
+
+    return federated_token
+
+
+AMBIENT: Mapping[str, Ambient] = {
+    "aws": Ambient(_aws),
+    "google-cloud": Ambient(_google_cloud),
+    "anthropic-federation": Ambient(_federation, _federation_token),
+}
+"""By the name that a provider's row gives."""
