@@ -47,6 +47,12 @@ def _openai_completions() -> WireApi:
     return openai_completions.source
 
 
+def _mistral_conversations() -> WireApi:
+    from cantle_ai.apis import mistral_conversations
+
+    return mistral_conversations.source
+
+
 def _llama_cpp() -> WireApi:
     from cantle_ai.apis.llama_cpp import LlamaCpp
 
@@ -56,5 +62,6 @@ def _llama_cpp() -> WireApi:
 WIRE_APIS: Mapping[str, Callable[[], WireApi]] = {
     LOCAL_API: _llama_cpp,
     "openai-completions": _openai_completions,
+    "mistral-conversations": _mistral_conversations,
 }
 """What loads the module of a wire API, by the API's name; called when the first request speaks it."""

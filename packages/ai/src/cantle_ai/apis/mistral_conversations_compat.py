@@ -1,0 +1,34 @@
+"""The named quirks of Mistral's chat API, for `compat` objects in `models.json` (in camel case there)."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from cantle_ai.errors import ConfigurationError
+from cantle_ai.model import Model
+
+__all__ = ["MistralConversationsCompat", "compat_of"]
+
+
+class MistralConversationsCompat(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How a model or endpoint differs from the plainest one."""
+
+    supports_strict_mode: bool = False
+    """Tools whose schema allows it are sent with `strict`. The field is in the vendor's type `Function`; models
+    that do not know it have been seen to stall."""
+    prompt_mode: bool = False
+    """Thinking is asked for by `prompt_mode: "reasoning"`, not by an effort: the vendor's type `MistralPromptMode`,
+    which the first Magistral models knew alone."""
+
+
+def compat_of(model: Model) -> MistralConversationsCompat:
+    """The quirks of a model. Names that belong to other APIs are passed over.
+
+    Raises :class:`ConfigurationError` for a value of the wrong type.
+    """
+    try:
+        return msgspec.convert(model.compat, MistralConversationsCompat)
+    except msgspec.ValidationError as error:
+        text = str(error).replace("`$.", "`compat.")
+        raise ConfigurationError(None, f"The model {model.key} cannot be used: {text}") from None
