@@ -8,6 +8,10 @@ from tests.faults.ledger import rows
 from tests.support.ledgers import collected_tests, problems
 
 GROUPS = {
+    "A": [f"A{number:02}" for number in range(1, 16)],
+    "B": [f"B{number:02}" for number in range(1, 25)],
+    "C": [f"C{number:02}" for number in range(1, 9)],
+    "D": [f"D{number:02}" for number in range(1, 12)],
     "E": [f"E{number:02}" for number in range(1, 11)],
     "H": [f"H-{number:02}" for number in range(1, 10)],
     "I": [f"I{number:02}" for number in range(1, 10)],

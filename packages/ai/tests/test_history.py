@@ -30,12 +30,14 @@ def test_a_consistent_history_passes_unchanged():
     assert all(one is other for one, other in zip(sent, messages, strict=True))
 
 
+@pytest.mark.fault("C05")
 def test_c05_failed_and_aborted_answers_are_left_out_with_their_results():
     for stop in ("error", "aborted", "pending"):
         messages = [user("1"), answer("a", stop=stop), result("a"), user("2")]
         assert list(replayable(messages)) == [messages[0], messages[3]]
 
 
+@pytest.mark.fault("C07")
 def test_c07_a_call_without_a_result_gets_one():
     messages = [user(), answer("a", "b"), result("b"), user("go on")]
     sent = list(replayable(messages))
