@@ -225,6 +225,10 @@ class Models:
         provider = self._provider_of(model)
         api = self._api(model)
         auth = await self._auth(provider, model, options)
+        if provider.key_header is not None or provider.live_headers:
+            from cantle_ai.request_headers import with_row_headers
+
+            auth = with_row_headers(provider, auth, context, options)
         compat = {**provider.compat, **model.compat}
         if "{" in model.base_url or compat != model.compat:
             base_url = filled(model.base_url, auth.environ, name=provider.id)
