@@ -1,0 +1,152 @@
+"""The body of a Messages request, and the betas that it needs."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat
+from cantle_ai.apis.anthropic_messages_thinking import Thinking, thinking_of
+from cantle_ai.apis.anthropic_messages_turns import (
+    REPLAY_RULES,
+    encode_turns,
+    fitting_tool_name,
+    marked,
+)
+from cantle_ai.apis.output_limit import room_for_output
+from cantle_ai.apis.tool_schemas import StrictSchema, strict_for_anthropic
+from cantle_ai.codec import JsonObject, wire_json
+from cantle_ai.context import Context, ToolDefinition
+from cantle_ai.history import project
+from cantle_ai.model import Model, NamedTool, StreamOptions
+
+__all__ = ["Payload", "payload_of"]
+
+_FINE_GRAINED = "fine-grained-tool-streaming-2025-05-14"
+_MOST_STRICT = 20
+_MOST_OPTIONAL = 24
+_MOST_UNIONS = 16
+"""Anthropic's limits for the strict tools of one request together ("Structured outputs")."""
+_OURS = frozenset({"model", "messages", "system", "tools", "stream"})
+"""Fields that sampling options cannot replace."""
+
+
+class Payload(Struct, frozen=True):
+    """A request's body, and the names of betas that it makes use of."""
+
+    body: bytes
+    betas: tuple[str, ...]
+
+
+def payload_of(
+    model: Model, context: Context, options: StreamOptions, compat: AnthropicMessagesCompat
+) -> Payload:
+    """The request, its `messages` put together from the messages' own encodings.
+
+    At most four places carry a cache mark: the last tool, the system prompt, and the ends of the last user
+    messages, in the order in which the API reads a prompt.
+    """
+    mark = _cache_mark(options, compat)
+    turns = project(context.messages, model, options, REPLAY_RULES).turns
+    messages = encode_turns(turns, compat, mark=mark)
+    parts = [b'{"model":', wire_json(model.id)]
+    if context.system_prompt.strip():
+        system = wire_json({"type": "text", "text": context.system_prompt})
+        parts += [b',"system":[', system if mark is None else marked(system, mark), b"]"]
+    if context.tools:
+        parts += [b',"tools":[', _tools(context, compat, mark), b"]"]
+    parts += [b',"messages":[', b",".join(messages.parts), b"]"]
+    size = sum(map(len, parts)) - messages.image_bytes
+    thinking = thinking_of(model, compat, options, room_for_output(model, size, messages.images))
+    fields = _fields(model, context, options, compat, thinking)
+    betas = thinking.betas
+    if context.tools and not compat.supports_eager_tool_input_streaming:
+        betas = (*betas, _FINE_GRAINED)
+    return Payload(b"".join([*parts, b",", wire_json(fields)[1:]]), betas)
+
+
+def _fields(
+    model: Model,
+    context: Context,
+    options: StreamOptions,
+    compat: AnthropicMessagesCompat,
+    thinking: Thinking,
+) -> JsonObject:
+    fields: JsonObject = {"max_tokens": thinking.max_tokens, "stream": True}
+    if thinking.config is not None:
+        fields["thinking"] = thinking.config
+    output = _output_config(options, thinking)
+    if output:
+        fields["output_config"] = output
+    if context.tools and options.tool_choice is not None:
+        fields["tool_choice"] = _tool_choice(options)
+    if options.temperature is not None and compat.supports_temperature and not thinking.possible:
+        fields["temperature"] = options.temperature
+    by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
+    for sampling in (model.sampling, by_level, options.sampling):
+        fields.update({key: value for key, value in sampling.items() if key not in _OURS})
+    return fields
+
+
+def _output_config(options: StreamOptions, thinking: Thinking) -> JsonObject:
+    output: JsonObject = {}
+    if thinking.effort is not None:
+        output["effort"] = thinking.effort
+    if options.response_schema is not None:
+        given = options.response_schema.schema
+        strict = strict_for_anthropic(given)
+        output["format"] = {"type": "json_schema", "schema": given if strict is None else strict.parameters}
+    return output
+
+
+def _tool_choice(options: StreamOptions) -> JsonObject:
+    match options.tool_choice:
+        case NamedTool(name):
+            return {"type": "tool", "name": fitting_tool_name(name)}
+        case "required":
+            return {"type": "any"}
+        case other:
+            return {"type": other}
+
+
+def _cache_mark(options: StreamOptions, compat: AnthropicMessagesCompat) -> bytes | None:
+    if options.cache_retention == "none":
+        return None
+    if options.cache_retention == "long" and compat.supports_long_cache_retention:
+        return b'"cache_control":{"type":"ephemeral","ttl":"1h"}'
+    return b'"cache_control":{"type":"ephemeral"}'
+
+
+def _tools(context: Context, compat: AnthropicMessagesCompat, mark: bytes | None) -> bytes:
+    strict = _strict_schemas(context) if compat.supports_strict_tools else {}
+    tools = [wire_json(_tool(tool, compat, strict.get(tool.name))) for tool in context.tools]
+    if mark is not None and compat.supports_cache_control_on_tools:
+        tools[-1] = marked(tools[-1], mark)
+    return b",".join(tools)
+
+
+def _tool(tool: ToolDefinition, compat: AnthropicMessagesCompat, strict: StrictSchema | None) -> JsonObject:
+    schema = tool.parameters if strict is None else strict.parameters
+    described: JsonObject = {"name": tool.name}
+    if tool.description.strip():
+        described["description"] = tool.description
+    if compat.supports_eager_tool_input_streaming:
+        described["eager_input_streaming"] = True
+    if strict is not None:
+        described["strict"] = True
+    described["input_schema"] = schema if schema.get("type") == "object" else {**schema, "type": "object"}
+    return described
+
+
+def _strict_schemas(context: Context) -> dict[str, StrictSchema]:
+    """The tools that can be sent strict, by name: as many as the API takes, the first ones first."""
+    chosen: dict[str, StrictSchema] = {}
+    optional = unions = 0
+    for tool in context.tools:
+        schema = strict_for_anthropic(tool.parameters)
+        if schema is None or len(chosen) == _MOST_STRICT:
+            continue
+        if optional + schema.optional > _MOST_OPTIONAL or unions + schema.unions > _MOST_UNIONS:
+            continue
+        optional, unions = optional + schema.optional, unions + schema.unions
+        chosen[tool.name] = schema
+    return chosen
