@@ -207,27 +207,6 @@ async def test_a12_a_malformed_delta_merges_and_replaces_nothing():
     assert asked.message.content == [ToolCall("c", "go", {"a": 1})]
 
 
-async def test_a14_encrypted_reasoning_ahead_of_its_call_is_attached_to_it():
-    secret = {"type": "reasoning.encrypted", "id": "c", "data": "xyz"}
-    other = {"type": "reasoning.encrypted", "id": "rs_1", "data": "abc"}
-    asked = await ask(
-        [
-            delta(
-                reasoning="hm", reasoning_details=[{"type": "reasoning.text", "text": "hm"}, secret, other]
-            ),
-            delta("tool_calls", tool_calls=[call("{}", index=0, id="c", name="go")]),
-            DONE,
-        ]
-    )
-    thought, made, opaque = asked.message.content
-    assert isinstance(made, ToolCall)
-    assert json.loads(made.thought_signature or "") == secret
-    assert thought == ThinkingContent("hm", signature="reasoning")
-    assert isinstance(opaque, ThinkingContent)
-    assert opaque.redacted
-    assert json.loads(opaque.signature or "") == other
-
-
 # --- which call a piece belongs to
 
 

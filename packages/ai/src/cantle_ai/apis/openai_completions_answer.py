@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 
 from cantle_ai.apis.openai_completions_chunks import Chunk, Delta, ToolCallDelta
+from cantle_ai.apis.openai_completions_details import ReasoningDetails
 from cantle_ai.apis.openai_completions_messages import REASONING_FIELDS
 from cantle_ai.builder import AnswerBuilder
-from cantle_ai.codec import Json, JsonObject, encode_json
-from cantle_ai.content import ToolCall
+from cantle_ai.codec import Json
+from cantle_ai.content import ThinkingContent
 from cantle_ai.context import Context
 from cantle_ai.errors import ErrorKind, ProviderError
 from cantle_ai.messages import AssistantMessage, StopReason
@@ -55,9 +56,10 @@ class Answer:
         self._taken: set[str] | None = None
         self._text: int | None = None
         self._thinking: int | None = None
+        self._thoughts_in_details = False
         self._calls: list[_Call] = []
         self._unnamed: list[_Call] = []
-        self._details: list[JsonObject] = []
+        self._details: ReasoningDetails | None = None
 
     def add(self, chunk: Chunk) -> None:
         message = self._builder.message
@@ -98,6 +100,8 @@ class Answer:
         thought = delta.reasoning_content or delta.reasoning or delta.reasoning_text
         if thought:
             self._think(delta, thought)
+        if delta.reasoning_details is not None:
+            self._detail(delta.reasoning_details, told=bool(thought))
         text = delta.content
         if text:
             if self._unnamed:
@@ -113,11 +117,10 @@ class Answer:
             self._call(ToolCallDelta(0, None, delta.function_call))
         if delta.refusal:
             self._delta(Delta(content=delta.refusal))
-        if delta.reasoning_details is not None:
-            self._detail(delta.reasoning_details)
 
     def _think(self, delta: Delta, thought: str) -> None:
         self._start_unnamed()
+        self._thoughts_in_details = False
         if self._thinking is None:
             field = next(name for name in REASONING_FIELDS if getattr(delta, name))
             self._thinking = self._builder.thinking_start(signature=field)
@@ -179,23 +182,25 @@ class Answer:
             self._taken = {call.id for answer in answers for call in answer.tool_calls}
         return self._taken
 
-    # --- opaque reasoning
+    # --- reasoning that has to come back
 
-    def _detail(self, raw: Json) -> None:
-        """Encrypted reasoning may come ahead of the call it belongs to, so it is kept until the end."""
-        for detail in raw if isinstance(raw, list) else [raw]:
-            if isinstance(detail, dict) and detail.get("type") == "reasoning.encrypted":
-                self._details.append(detail)
+    def _detail(self, raw: Json, *, told: bool) -> None:
+        """`told` says that the chunk has the same thoughts in a field of their own, too."""
+        if self._details is None:
+            self._details = ReasoningDetails()
+        text = self._details.add(raw)
+        if self._details.empty:
+            return
+        if self._thinking is None:
+            self._start_unnamed()
+            self._thinking = self._builder.thinking_start()
+            self._thoughts_in_details = True
+        if text and not told and self._thoughts_in_details:
+            self._builder.thinking_delta(self._thinking, text)
 
     def _keep_details(self) -> None:
-        content = self._builder.message.content
-        for detail in self._details:
-            text = encode_json(detail).decode()
-            owner = next(
-                (block for block in content if isinstance(block, ToolCall) and block.id == detail.get("id")),
-                None,
-            )
-            if owner is not None:
-                owner.thought_signature = text
-            else:
-                self._builder.thinking_start(signature=text, redacted=True)
+        signature = None if self._details is None else self._details.signature()
+        if signature is not None and self._thinking is not None:
+            block = self._builder.message.content[self._thinking]
+            assert isinstance(block, ThinkingContent)
+            block.signature = signature

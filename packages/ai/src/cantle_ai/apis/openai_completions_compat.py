@@ -63,13 +63,24 @@ class OpenAICompletionsCompat(Struct, frozen=True, kw_only=True, rename="camel")
     """How thinking is asked for; see :func:`cantle_ai.apis.openai_completions_thinking.thinking_fields`."""
     chat_template_kwargs: Mapping[str, Any] = {}
     """With the format `chat-template`: what `chat_template_kwargs` holds. `{"$var": NAME}` stands for
-    `thinking.enabled` (a boolean) or `thinking.effort` (the level's name; left out when off)."""
+    `thinking.enabled` (a boolean), `thinking.effort` (the level's name) or `thinking.budget` (its tokens); the
+    last two are left out when off."""
+    thinking_token_budget_field: (
+        Literal["thinking_token_budget", "thinking_budget", "thinking_budget_tokens"] | None
+    ) = None
+    """Where it takes a bound on thinking, in tokens: vLLM; Qwen, DashScope and SGLang; llama.cpp."""
+    supports_thinking_token_budget: bool = False
+    """Another way to say `thinking_token_budget`."""
     chat_template_args: Mapping[str, Any] = {}
     """With the format `baseten`: what `chat_template_args` holds, in the same way."""
     open_router_routing: Mapping[str, Any] = {}
     """OpenRouter's routing preferences, sent as `provider`."""
     vercel_gateway_routing: Mapping[str, Any] = {}
     """Vercel AI Gateway's routing preferences, sent as `providerOptions.gateway`."""
+    supports_strict_mode: bool = False
+    """Tools are declared `strict` where their schemas can be; the endpoint then holds the model to them."""
+    requires_uniform_strict_mode: bool = False
+    """All tools of a request are strict, or none is, as at Cerebras."""
     zai_tool_stream: bool = False
     """Requests with tools send `tool_stream`, which z.ai needs to stream their arguments."""
     cache_control_format: Literal["anthropic"] | None = None

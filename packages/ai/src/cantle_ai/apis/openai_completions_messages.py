@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
+from cantle_ai.apis.openai_completions_details import details_of
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
-from cantle_ai.codec import Json, JsonObject, decode_json, wire_json
+from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.history import ReplayRules, Turn, project
@@ -160,16 +161,14 @@ class MessageEncoder:
         blocks = turn.assistant_blocks()
         text = "".join(block.text for block in blocks if isinstance(block, TextContent))
         reasoning = _reasoning(blocks)
-        if self._compat.requires_thinking_as_text and reasoning:
-            text = "\n\n".join(f"<thinking>\n{thought}\n</thinking>" for thought in reasoning.values()) + (
-                f"\n\n{text}" if text else ""
-            )
+        if self._compat.requires_thinking_as_text:
+            text = "\n\n".join([*_thoughts(blocks), *([text] if text else [])])
             reasoning = {}
         plain: JsonObject = {"role": "assistant", "content": text or self._no_text}
         plain.update(reasoning)
         if self._compat.requires_reasoning_content_on_assistant_messages and self._model.reasoning:
             plain.setdefault("reasoning_content", "")
-        details = _details(blocks)
+        details = details_of(blocks)
         if details:
             plain["reasoning_details"] = details
         calls = [block for block in blocks if isinstance(block, ToolCall)]
@@ -218,21 +217,13 @@ def _reasoning(blocks: Sequence[TextContent | ThinkingContent | ToolCall]) -> di
     return {name: "\n".join(thoughts) for name, thoughts in found.items()}
 
 
-def _details(blocks: Sequence[TextContent | ThinkingContent | ToolCall]) -> list[Json]:
-    """What OpenRouter calls `reasoning_details`: opaque objects that want to come back."""
-    details: list[Json] = []
-    for block in blocks:
-        signature = None
-        if isinstance(block, ToolCall):
-            signature = block.thought_signature
-        elif isinstance(block, ThinkingContent) and block.redacted:
-            signature = block.signature
-        if signature is not None and signature.startswith("{"):
-            try:
-                details.append(decode_json(signature))
-            except ValueError:
-                continue
-    return details
+def _thoughts(blocks: Sequence[TextContent | ThinkingContent | ToolCall]) -> list[str]:
+    """Thinking as text that a model can tell from its answer."""
+    return [
+        f"<thinking>\n{block.thinking}\n</thinking>"
+        for block in blocks
+        if isinstance(block, ThinkingContent) and block.thinking
+    ]
 
 
 def _marked(plain: JsonObject, mark: JsonObject) -> JsonObject:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_messages import EncodedMessages, MessageEncoder
 from cantle_ai.apis.openai_completions_thinking import thinking_fields
@@ -9,7 +11,8 @@ from cantle_ai.apis.output_limit import output_limit
 from cantle_ai.apis.session_keys import bounded_key
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
-from cantle_ai.model import Model, StreamOptions
+from cantle_ai.messages import ThinkingLevel
+from cantle_ai.model import Model, NamedTool, ResponseSchema, StreamOptions, ToolChoice
 
 __all__ = ["request_body", "session_headers"]
 
@@ -33,8 +36,9 @@ def request_body(
     if tools is not None:
         parts += [b',"tools":', tools]
     size = sum(map(len, parts)) - messages.image_bytes
-    fields = _fields(model, context, options, compat)
-    fields[compat.max_tokens_field] = output_limit(model, options, size, messages.images)
+    limit = output_limit(model, options, size, messages.images)
+    fields = _fields(model, context, options, compat, limit)
+    fields[compat.max_tokens_field] = limit
     for sampling in _sampling(model, options):
         fields.update({key: value for key, value in sampling.items() if key not in _OURS})
     return b"".join([*parts, b",", wire_json(fields)[1:]])
@@ -50,7 +54,7 @@ def session_headers(options: StreamOptions, compat: OpenAICompletionsCompat) -> 
 
 
 def _fields(
-    model: Model, context: Context, options: StreamOptions, compat: OpenAICompletionsCompat
+    model: Model, context: Context, options: StreamOptions, compat: OpenAICompletionsCompat, limit: int
 ) -> JsonObject:
     level = model.clamp(options.thinking)
     fields: JsonObject = {"stream": True}
@@ -59,7 +63,11 @@ def _fields(
     if compat.supports_store:
         fields["store"] = False
     fields.update(_cache_fields(options, compat))
-    fields.update(thinking_fields(model, compat, level))
+    fields.update(thinking_fields(model, compat, level, _budget(model, options, level, limit)))
+    if options.tool_choice is not None and context.tools:
+        fields["tool_choice"] = _tool_choice(options.tool_choice)
+    if options.response_schema is not None:
+        fields["response_format"] = _response_format(options.response_schema)
     # Reasoning models refuse a temperature while they reason.
     if options.temperature is not None and not (model.reasoning and level != "off"):
         fields["temperature"] = options.temperature
@@ -72,6 +80,14 @@ def _fields(
     if compat.vercel_gateway_routing:
         fields["providerOptions"] = {"gateway": dict(compat.vercel_gateway_routing)}
     return fields
+
+
+def _budget(model: Model, options: StreamOptions, level: ThinkingLevel, limit: int) -> int | None:
+    if level == "off" or not model.reasoning:
+        return None
+    from cantle_ai.apis.thinking_budgets import thinking_budget
+
+    return thinking_budget(options, level, limit)
 
 
 def _sampling(model: Model, options: StreamOptions) -> list[JsonObject]:
@@ -106,13 +122,47 @@ def _tools(
     """The tools, or None where the field is to be left out: several endpoints refuse an empty list."""
     if not context.tools:
         return b"[]" if compat.requires_tools_with_tool_history and messages.has_tool_history else None
-    tools: list[Json] = [_tool(tool) for tool in context.tools]
+    tools: list[Json] = _declarations(context.tools, compat)
     last = tools[-1]
     if mark is not None and isinstance(last, dict):
         last["cache_control"] = mark
     return wire_json(tools)
 
 
-def _tool(tool: ToolDefinition) -> JsonObject:
-    function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+def _declarations(tools: Sequence[ToolDefinition], compat: OpenAICompletionsCompat) -> list[Json]:
+    if not compat.supports_strict_mode:
+        return [_tool(tool.name, tool.description, tool.parameters) for tool in tools]
+    from cantle_ai.apis.tool_schemas import strict_for_openai
+
+    strict = [strict_for_openai(tool.parameters) for tool in tools]
+    if compat.requires_uniform_strict_mode and None in strict:
+        strict = [None] * len(tools)
+    return [
+        _tool(
+            tool.name, tool.description, made.parameters if made else tool.parameters, strict=made is not None
+        )
+        for tool, made in zip(tools, strict, strict=True)
+    ]
+
+
+def _tool(name: str, description: str, parameters: JsonObject, **more: bool) -> JsonObject:
+    function: JsonObject = {"name": name, "description": description, "parameters": parameters, **more}
     return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: ToolChoice) -> Json:
+    if isinstance(choice, NamedTool):
+        return {"type": "function", "function": {"name": choice.name}}
+    return choice
+
+
+def _response_format(wanted: ResponseSchema) -> JsonObject:
+    """The form of the answer. A schema that says in strict form what it says now goes out in that form."""
+    from cantle_ai.apis.tool_schemas import strict_for_openai
+
+    made = strict_for_openai(wanted.schema) if wanted.strict else None
+    schema = wanted.schema if made is None or made.nulled else made.parameters
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": wanted.name, "schema": schema, "strict": wanted.strict},
+    }

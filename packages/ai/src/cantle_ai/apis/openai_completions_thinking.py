@@ -12,8 +12,12 @@ from cantle_ai.model import Model
 __all__ = ["thinking_fields"]
 
 
-def thinking_fields(model: Model, compat: OpenAICompletionsCompat, level: ThinkingLevel) -> JsonObject:
+def thinking_fields(
+    model: Model, compat: OpenAICompletionsCompat, level: ThinkingLevel, budget: int | None = None
+) -> JsonObject:
     """The request fields for `level`, which must be one that the model has. Empty without reasoning.
+
+    `budget` bounds the thinking in tokens, where the endpoint has a field for that.
 
     "Off" is said in the dialect's own way where it has one, and by silence where it has none:
 
@@ -37,6 +41,18 @@ def thinking_fields(model: Model, compat: OpenAICompletionsCompat, level: Thinki
     """
     if not model.reasoning:
         return {}
+    fields = _level_fields(model, compat, level, budget)
+    field = compat.thinking_token_budget_field
+    if field is None and compat.supports_thinking_token_budget:
+        field = "thinking_token_budget"
+    if field is not None and budget is not None:
+        fields[field] = budget
+    return fields
+
+
+def _level_fields(
+    model: Model, compat: OpenAICompletionsCompat, level: ThinkingLevel, budget: int | None
+) -> JsonObject:
     on = level != "off"
     mapped = model.thinking_levels.get(level)
     name = mapped if mapped is not None else level if on else None
@@ -60,17 +76,21 @@ def thinking_fields(model: Model, compat: OpenAICompletionsCompat, level: Thinki
         case "qwen-chat-template":
             return {"chat_template_kwargs": {"enable_thinking": on, "preserve_thinking": True}}
         case "chat-template":
-            return {"chat_template_kwargs": _template(compat.chat_template_kwargs, on, name)}
+            return {"chat_template_kwargs": _template(compat.chat_template_kwargs, on, name, budget)}
         case "baseten":
-            return {"chat_template_args": _template(compat.chat_template_args, on, name), **effort}
+            return {"chat_template_args": _template(compat.chat_template_args, on, name, budget), **effort}
         case "string-thinking":
             return {"thinking": name or "none"}
         case "ant-ling":
             return {} if mapped is None else {"reasoning": {"effort": mapped}}
 
 
-def _template(arguments: Mapping[str, Json], on: bool, name: str | None) -> JsonObject:
-    values: JsonObject = {"thinking.enabled": on, "thinking.effort": name if on else None}
+def _template(arguments: Mapping[str, Json], on: bool, name: str | None, budget: int | None) -> JsonObject:
+    values: JsonObject = {
+        "thinking.enabled": on,
+        "thinking.effort": name if on else None,
+        "thinking.budget": budget,
+    }
     filled: JsonObject = {}
     for key, value in arguments.items():
         variable = value.get("$var") if isinstance(value, dict) else None
