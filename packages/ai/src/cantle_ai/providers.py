@@ -81,7 +81,7 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
     Provider(
         id="google-vertex",
         name="Google Vertex AI",
-        base_url="https://aiplatform.googleapis.com",
+        base_url="",  # follows from GOOGLE_CLOUD_LOCATION
         api="google-vertex",
         key_variables=("GOOGLE_CLOUD_API_KEY",),
         ambient="google-cloud",
@@ -475,6 +475,18 @@ def _mistral_conversations() -> WireApi:
     return mistral_conversations.source
 
 
+def _google_generative_ai() -> WireApi:
+    from cantle_ai.apis import google_generative_ai
+
+    return google_generative_ai.source
+
+
+def _google_vertex() -> WireApi:
+    from cantle_ai.apis.google_vertex import GoogleVertex
+
+    return GoogleVertex()
+
+
 def _llama_cpp() -> WireApi:
     from cantle_ai.apis.llama_cpp import LlamaCpp
 
@@ -492,5 +504,7 @@ WIRE_APIS: Mapping[str, Callable[[], WireApi]] = {
     "anthropic-messages": _anthropic_messages,
     "openai-completions": _openai_completions,
     "mistral-conversations": _mistral_conversations,
+    "google-generative-ai": _google_generative_ai,
+    "google-vertex": _google_vertex,
 }
 """What loads the module of a wire API, by the API's name; called when the first request speaks it."""

@@ -7,7 +7,7 @@ else, streams that are cut, and letting go of the connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -84,7 +84,7 @@ async def stream_answer(
     signal: AbortSignal,
     framer: Framer | None = None,
     media_type: str = "text/event-stream",
-) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
+) -> AsyncGenerator[Sequence[AssistantMessageEvent], None]:
     """Send the request and give the builder's events as `reader` makes them.
 
     `framer` cuts a body of the `media_type` into events; server-sent events by default.

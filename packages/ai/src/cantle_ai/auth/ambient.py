@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from cantle_ai.transport.port import Transport
 
-__all__ = ["AMBIENT", "Ambient"]
+__all__ = ["AMBIENT", "Ambient", "google_default_file"]
 
 _Exchange: TypeAlias = "Callable[[Mapping[str, str], Transport], Awaitable[str]]"
 
@@ -53,17 +54,31 @@ def _google_cloud(environ: Mapping[str, str]) -> str | None:
         return None
     named = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     if named:
-        return "GOOGLE_APPLICATION_CREDENTIALS" if os.path.isfile(named) else None
-    return "gcloud's application default" if os.path.isfile(_google_default(environ)) else None
+        return "GOOGLE_APPLICATION_CREDENTIALS" if Path(named).is_file() else None
+    if google_default_file(environ).is_file():
+        return "gcloud's application default"
+    if environ.get("GCE_METADATA_HOST") or environ.get("K_SERVICE") or _on_google_machine():
+        return "the metadata server"
+    return None
 
 
-def _google_default(environ: Mapping[str, str]) -> str:
-    name = "application_default_credentials.json"
+def _on_google_machine() -> bool:
+    """Whether the firmware says so, which Google's own libraries go by. Elsewhere there is no such file."""
+    try:
+        return Path("/sys/class/dmi/id/product_name").read_text("utf-8").startswith("Google")
+    except (OSError, ValueError):
+        return False
+
+
+def google_default_file(environ: Mapping[str, str]) -> Path:
+    """Where `gcloud auth application-default login` leaves its credentials."""
     if folder := environ.get("CLOUDSDK_CONFIG"):
-        return os.path.join(folder, name)
-    if os.name == "nt":
-        return os.path.join(environ.get("APPDATA", ""), "gcloud", name)
-    return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".config", "gcloud", name)
+        home = Path(folder)
+    elif os.name == "nt":
+        home = Path(environ.get("APPDATA", "")) / "gcloud"
+    else:
+        home = Path(environ.get("HOME") or Path.home()) / ".config" / "gcloud"
+    return home / "application_default_credentials.json"
 
 
 def _federation(environ: Mapping[str, str]) -> str | None:

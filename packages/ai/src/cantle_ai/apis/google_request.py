@@ -1,0 +1,34 @@
+"""A request to either door of Google's models: its address and its headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from cantle_ai.apis.port import RequestAuth
+from cantle_ai.model import StreamOptions
+from cantle_ai.transport.port import HttpRequest
+
+__all__ = ["google_request", "model_path"]
+
+
+def google_request(
+    address: str, body: bytes, credential: Mapping[str, str], auth: RequestAuth, options: StreamOptions
+) -> HttpRequest:
+    """The request for a stream of `address`, which ends with the model. `credential` are the headers of the key."""
+    headers = {
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+        "user-agent": "cantle",
+        **credential,
+    }
+    for more in (auth.headers, options.headers):
+        headers.update({name.lower(): value for name, value in more.items()})
+    url = f"{address}:streamGenerateContent?alt=sse"
+    return HttpRequest("POST", url, headers, body, options.timeout)
+
+
+def model_path(model_id: str) -> str:
+    """The path of a model at Gemini's API: an id that names its collection (`tunedModels/…`) keeps it."""
+    name = quote(model_id, safe="/:@-._~")
+    return name if name.startswith(("models/", "tunedModels/")) else f"models/{name}"
