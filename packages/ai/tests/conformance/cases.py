@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from cantle_ai.abort import AbortController
+from cantle_ai.codec import JsonObject
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import Message, ToolResultMessage
@@ -73,7 +74,7 @@ async def tools(lab: Lab) -> None:
         asked = first.message.tool_calls[0]
         assert (first.message.stop_reason, asked.name) == ("toolUse", "read")
         assert asked.arguments == {"path": "ä/😀"}
-        history = [user("Look"), first.message, result(asked.id, "found 🎉")]
+        history: list[Message] = [user("Look"), first.message, result(asked.id, "found 🎉")]
         last = await lab.ask(server, *history, tools=[READ])
         assert "found 🎉" in json.dumps(json.loads(server.bodies[-1]), ensure_ascii=False)
     assert (last.message.stop_reason, last.message.text) == ("stop", "It says: found")
@@ -105,7 +106,7 @@ async def bad_arguments(lab: Lab) -> None:
         first = await lab.ask(server, "Look", tools=[READ])
         (asked,) = first.message.tool_calls
         assert (asked.arguments, asked.invalid_arguments) == ({}, '{"path": ')
-        history = [user("Look"), first.message, result(asked.id, "not JSON", is_error=True)]
+        history: list[Message] = [user("Look"), first.message, result(asked.id, "not JSON", is_error=True)]
         last = await lab.ask(server, *history, tools=[READ])
     assert last.message.text == "Done."
 
@@ -123,7 +124,7 @@ async def blank_results_and_texts(lab: Lab) -> None:
     async with lab.serving({"content": [text(""), call()]}, "Done.") as server:
         first = await lab.ask(server, user("", PIXEL), tools=[READ], system="")
         (asked,) = first.message.tool_calls
-        history = [user("", PIXEL), first.message, result(asked.id, " \n")]
+        history: list[Message] = [user("", PIXEL), first.message, result(asked.id, " \n")]
         last = await lab.ask(server, *history, tools=[READ], system="")
     assert last.message.text == "Done."
 
@@ -427,7 +428,7 @@ async def tool_choice(lab: Lab) -> None:
 
 
 async def response_schema(lab: Lab) -> None:
-    schema = {
+    schema: JsonObject = {
         "type": "object",
         "properties": {"capital": {"type": "string"}},
         "required": ["capital"],

@@ -91,11 +91,15 @@ class Lab:
         system: str = "Be brief.",
         see: Callable[[AssistantMessageEvent], None] | None = None,
         model: dict[str, Any] | None = None,
+        through: Models | None = None,
         **options: Any,
     ) -> Answer:
-        """Ask once. `model` changes the row, `options` are the stream's, `see` is shown each event as it comes."""
+        """Ask once. `model` changes the row, `options` are the stream's, `see` is shown each event as it comes.
+
+        `through` is a runtime that goes on being used; otherwise the request has one of its own.
+        """
         asked = self.model(server, **(model or {}))
-        models = self.models(asked)
+        models = through or self.models(asked)
         messages = [user(message) if isinstance(message, str) else message for message in history]
         try:
             stream = checked(
@@ -108,4 +112,5 @@ class Lab:
                     see(event)
             return Answer(events, await stream.result())
         finally:
-            await models.aclose()
+            if through is None:
+                await models.aclose()
