@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cantle_ai.codec import Json
 from cantle_ai.messages import AssistantMessage, StopReason
-from cantle_ai.overflow import is_overflow
+from cantle_ai.overflow import CODES, TEXTS, is_overflow
 from cantle_ai.retry import retryable
 from cantle_ai.usage import Usage
 
@@ -21,6 +23,13 @@ def failure(text: str, provider: str = "openai", **details: Json) -> AssistantMe
 
 
 TOO_LONG = [
+    "The context window is too small",
+    "Input is too long for requested model.",
+    "Too many input tokens",
+    "The token limit was exceeded",
+    "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+    "Requested tokens (9000) exceed the window of 8192",
+    "The request exceeds the limit of 8192 tokens",
     "context_length_exceeded",
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
     "Your input exceeds the context window of this model. Please adjust your input and try again.",
@@ -51,6 +60,7 @@ OTHER = [
 ]
 
 
+@pytest.mark.fault("D10")
 @pytest.mark.parametrize("text", TOO_LONG)
 def test_d10_a_refusal_for_length_is_known_by_its_words(text: str) -> None:
     assert is_overflow(failure(text), WINDOW)
@@ -62,11 +72,19 @@ def test_other_refusals_are_not_for_length(text: str) -> None:
     assert not is_overflow(failure(text), WINDOW)
 
 
-@pytest.mark.parametrize("code", ["context_length_exceeded", "model_max_prompt_tokens_exceeded"])
+@pytest.mark.fault("D10")
+@pytest.mark.parametrize("pattern", TEXTS)
+def test_d10_every_row_of_the_table_of_texts_has_an_example(pattern: str) -> None:
+    assert any(re.search(pattern, text, re.IGNORECASE) for text in TOO_LONG), pattern
+
+
+@pytest.mark.fault("D10")
+@pytest.mark.parametrize("code", sorted(CODES))
 def test_d10_a_refusal_for_length_is_known_by_its_code(code: str) -> None:
     assert is_overflow(failure("No.", status=413, code=code), None)
 
 
+@pytest.mark.fault("D11")
 @pytest.mark.parametrize("status", [400, 413])
 @pytest.mark.parametrize("text", ["{} status code (no body)", "{} Bad Request"])
 def test_d11_a_status_without_a_body_counts_only_where_that_is_how_it_is_said(status: int, text: str) -> None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.messages import AssistantMessage, StopReason
-from cantle_ai.retry import delay_ms, retryable
+from cantle_ai.retry import (
+    FAULT_CODES,
+    FINAL_CODES,
+    FINAL_STATUSES,
+    FINAL_TEXTS,
+    LIMIT_CODES,
+    PASSING_STATUSES,
+    PASSING_TEXTS,
+    delay_ms,
+    retryable,
+)
 from cantle_ai.retry_policy import RetryPolicy
 from cantle_ai.usage import Usage
 
@@ -23,7 +35,30 @@ def failure(text: str = "", **details: Json) -> AssistantMessage:
     )
 
 
-PASSING = [
+PASSING: list[tuple[str, JsonObject]] = [
+    ("connect ECONNREFUSED 127.0.0.1:80", {}),
+    ("ECONNABORTED", {}),
+    ("ENETUNREACH", {}),
+    ("EHOSTUNREACH", {}),
+    ("Connection reset by peer", {}),
+    ("The socket has been closed", {}),
+    ("[Errno 32] Broken pipe", {}),
+    ("other side closed", {}),
+    ("Network error", {}),
+    ("Temporary failure in name resolution", {}),
+    ("Request timeout", {}),
+    ("The read operation timed out", {}),
+    ("Bad gateway", {}),
+    ("Web server is down", {}),
+    ("The model is at capacity", {}),
+    ("Internal server error", {}),
+    ("server_error", {}),
+    ("Rate limited", {}),
+    ("Too many requests", {}),
+    (
+        "You exceeded your current quota, please check your plan. Please retry in 32.1s.",
+        {"status": 429, "code": "RESOURCE_EXHAUSTED"},
+    ),
     ("read ECONNRESET", {}),
     ("write EPIPE", {}),
     ("connect ETIMEDOUT 10.0.0.1:443", {}),
@@ -65,7 +100,7 @@ PASSING = [
     ("Please try again later", {}),
 ]
 
-FINAL = [
+FINAL: list[tuple[str, JsonObject]] = [
     ("You exceeded your current quota, please check your plan and billing details.", {"status": 429}),
     ("Too Many Requests", {"status": 429, "code": "insufficient_quota"}),
     ("Rate limit. insufficient_quota", {"status": 429, "code": "rate_limit_exceeded"}),
@@ -91,6 +126,7 @@ FINAL = [
 ]
 
 
+@pytest.mark.fault("D06")
 @pytest.mark.parametrize(("text", "details"), PASSING)
 def test_d06_what_may_pass_is_tried_again(text: str, details: JsonObject) -> None:
     assert retryable(failure(text, **details))
@@ -99,6 +135,46 @@ def test_d06_what_may_pass_is_tried_again(text: str, details: JsonObject) -> Non
 @pytest.mark.parametrize(("text", "details"), FINAL)
 def test_quota_and_client_errors_are_final(text: str, details: JsonObject) -> None:
     assert not retryable(failure(text, **details))
+
+
+@pytest.mark.fault("D06")
+@pytest.mark.parametrize("code", sorted(LIMIT_CODES))
+@pytest.mark.parametrize("status", [None, 400, 429, 529])
+def test_d06_a_full_server_is_asked_again_whatever_the_status(code: str, status: int | None) -> None:
+    assert retryable(failure("no", code=code, status=status))
+
+
+@pytest.mark.fault("D06")
+@pytest.mark.parametrize("code", sorted(FAULT_CODES))
+def test_d06_a_fault_inside_a_stream_is_asked_again(code: str) -> None:
+    assert retryable(failure("no", code=code))
+    assert not retryable(failure("no", code=code, status=400))
+
+
+@pytest.mark.parametrize("code", sorted(FINAL_CODES))
+@pytest.mark.parametrize("status", [None, 429, 500])
+def test_a_refusal_by_code_is_final_whatever_status_and_text(code: str, status: int | None) -> None:
+    assert not retryable(failure("The server is busy, try again later", code=code, status=status))
+
+
+@pytest.mark.parametrize("status", range(400, 600))
+def test_a_status_says_whether_it_passes(status: int) -> None:
+    passes = status in {408, 409, 425, 429} or (status >= 500 and status not in {501, 505, 510, 511})
+    assert retryable(failure("try again later", status=status)) is passes
+    assert passes is (status in PASSING_STATUSES or (status >= 500 and status not in FINAL_STATUSES))
+
+
+@pytest.mark.fault("D06")
+@pytest.mark.parametrize("pattern", PASSING_TEXTS)
+def test_d06_every_row_of_the_table_of_texts_has_an_example(pattern: str) -> None:
+    """One that has nothing but its text."""
+    found = [text for text, details in PASSING if not details and re.search(pattern, text, re.IGNORECASE)]
+    assert found, pattern
+
+
+@pytest.mark.parametrize("pattern", FINAL_TEXTS)
+def test_every_row_of_the_table_of_final_texts_has_an_example(pattern: str) -> None:
+    assert any(re.search(pattern, text, re.IGNORECASE) for text, _ in FINAL)
 
 
 @pytest.mark.parametrize("stop_reason", ["stop", "length", "toolUse", "aborted", "deferred"])
@@ -125,6 +201,7 @@ def test_waits_are_two_four_and_eight_seconds() -> None:
     assert [delay_ms(failure("x"), attempt, policy) for attempt in (1, 2, 3)] == [2000, 4000, 8000]
 
 
+@pytest.mark.fault("D07")
 @pytest.mark.parity("models.retry-cap")
 def test_no_wait_is_longer_than_the_limit() -> None:
     assert delay_ms(failure("x"), 40, RetryPolicy()) == 60_000
@@ -137,6 +214,7 @@ def test_the_server_s_wait_is_obeyed() -> None:
     assert delay_ms(failure("x", retryAfterMs=20_000), 1, RetryPolicy()) == 20_000
 
 
+@pytest.mark.fault("D07")
 @pytest.mark.parametrize("asked", [None, 0, -5, "soon", float("nan"), float("inf"), True, []])
 def test_d07_a_wait_that_cannot_be_read_means_the_usual_one(asked: Json) -> None:
     assert delay_ms(failure("x", retryAfterMs=asked), 2, RetryPolicy()) == 4000

@@ -87,16 +87,38 @@ def test_cached_tokens_have_their_own_price() -> None:
     assert cost.total == pytest.approx(0.013)
 
 
-def test_d02_an_hour_s_cache_write_costs_twice_the_input() -> None:
-    flat = Price(input=2.0, output=10.0, cache_read=0.5, cache_write=2.5)
-    assert cost_of(Usage(cache_write=1_000_000), flat).cache_write == pytest.approx(2.5)
-    assert cost_of(Usage(cache_write=1_000_000, cache_write_1h=1_000_000), flat).cache_write == pytest.approx(
-        4.0
-    )
-    mixed = Usage(cache_write=300_000, cache_write_1h=100_000)
-    assert cost_of(mixed, flat).cache_write == (pytest.approx(0.2 * 2.5 + 0.1 * 4.0))
+@pytest.mark.fault("D02")
+@pytest.mark.parametrize(
+    ("written", "hour", "rates", "cost"),
+    [
+        (1_000_000, None, (2.4, None), 2.4),
+        (1_000_000, 1_000_000, (2.4, None), 4.0),
+        (1_000_000, 1_000_000, (2.4, 3.0), 3.0),
+        (300_000, 100_000, (2.4, 3.0), 0.2 * 2.4 + 0.1 * 3.0),
+        (1_000_000, None, (None, None), 2.5),
+        (1_000_000, 1_000_000, (None, None), 4.0),
+        (100_000, 300_000, (None, None), 0.1 * 4.0),
+    ],
+)
+def test_d02_writes_to_the_cache_have_prices_by_how_long_they_last(
+    written: int, hour: int | None, rates: tuple[float | None, float | None], cost: float
+) -> None:
+    """Without prices of their own: 1.25 and 2 times the input's."""
+    short, long = rates
+    price = Price(input=2.0, output=10.0, cache_read=0.5, cache_write=short, cache_write_1h=long)
+    usage = Usage(cache_write=written, cache_write_1h=hour)
+    assert cost_of(usage, price).cache_write == pytest.approx(cost)
 
 
+@pytest.mark.fault("D02", "D03")
+def test_d02_a_tier_has_prices_of_writes_too() -> None:
+    tier = PriceTier(input_tokens_above=100, input=4.0, output=15.0, cache_read=1.0)
+    price = Price(input=2.0, output=10.0, cache_read=0.5, cache_write=2.5, tiers=(tier,))
+    usage = Usage(cache_write=1_000_000, cache_write_1h=500_000)
+    assert cost_of(usage, price).cache_write == pytest.approx(0.5 * 5.0 + 0.5 * 8.0)
+
+
+@pytest.mark.fault("D03")
 @pytest.mark.parametrize(
     ("usage", "rate"),
     [

@@ -18,7 +18,15 @@ from cantle_ai.usage import Price, PriceTier
 
 __all__ = ["ModelEntry", "changed_model", "new_model", "read_model_entry"]
 
-_RATES = {"input": "input", "output": "output", "cacheRead": "cache_read", "cacheWrite": "cache_write"}
+_RATES = {
+    "input": "input",
+    "output": "output",
+    "cacheRead": "cache_read",
+    "cacheWrite": "cache_write",
+    "cacheWrite1h": "cache_write_1h",
+}
+_DERIVED = ("cacheWrite", "cacheWrite1h")
+"""Rates that follow from the input's where they are not given."""
 _INPUT_KINDS = ("text", "image")
 
 
@@ -116,7 +124,7 @@ def _merged(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]
 def _price(old: Price | None, entry: ModelEntry) -> Price | None:
     if entry.rates is None:
         return old
-    before = old or Price(input=0.0, output=0.0, cache_read=0.0, cache_write=0.0)
+    before = old or Price(input=0.0, output=0.0, cache_read=0.0)
     tiers = before.tiers if entry.tiers is None else entry.tiers
     return msgspec.structs.replace(before, **entry.rates, tiers=tiers)
 
@@ -139,7 +147,7 @@ def _input(fields: Fields) -> tuple[Literal["text", "image"], ...] | None:
 
 def _rates(cost: Fields, *, whole: bool) -> dict[str, float]:
     rates = {name: rate for key, name in _RATES.items() if (rate := cost.number(key)) is not None}
-    missing = [key for key, name in _RATES.items() if name not in rates]
+    missing = [key for key, name in _RATES.items() if name not in rates and key not in _DERIVED]
     if whole and missing:
         raise FieldError(cost.where(missing[0]), "is missing: dollars for a million tokens, 0 if free")
     return rates

@@ -10,7 +10,7 @@ import re
 
 from cantle_ai.messages import AssistantMessage
 
-__all__ = ["is_overflow"]
+__all__ = ["CODES", "SILENT_PROVIDERS", "TEXTS", "is_overflow"]
 
 
 def is_overflow(message: AssistantMessage, context_window: int | None) -> bool:
@@ -32,7 +32,7 @@ def is_overflow(message: AssistantMessage, context_window: int | None) -> bool:
 
 def _refused(message: AssistantMessage) -> bool:
     details = message.error_details
-    if details is not None and details.word in _CODES:
+    if details is not None and details.word in CODES:
         return True
     text = message.error_message or ""
     if _NOT_LENGTH.search(text):
@@ -40,12 +40,12 @@ def _refused(message: AssistantMessage) -> bool:
     if _TOO_LONG.search(text):
         return True
     bare = details is not None and details.status in (400, 413) and _NO_BODY.fullmatch(text) is not None
-    return bare and message.provider in _SILENT_PROVIDERS
+    return bare and message.provider in SILENT_PROVIDERS
 
 
 _NEARLY_FULL = 0.99
 
-_CODES = frozenset(
+CODES = frozenset(
     {
         "context_length_exceeded",
         "context_window_exceeded",
@@ -56,7 +56,7 @@ _CODES = frozenset(
     }
 )
 
-_SILENT_PROVIDERS = frozenset({"cerebras"})
+SILENT_PROVIDERS = frozenset({"cerebras"})
 """Providers that refuse too long a request with a status and no body."""
 
 _NO_BODY = re.compile(r"4\d\d(?: status code)? (?:\(no body\)|[A-Z][A-Za-z' -]*)")
@@ -67,28 +67,28 @@ _NOT_LENGTH = re.compile(
 )
 """Limits of tokens over time use much the same words."""
 
-_TOO_LONG = re.compile(
-    "|".join(
-        (
-            r"context[_ ]length[_ ]exceeded",
-            r"context ?window ?exceeded(?:error)?",
-            r"maximum (?:model )?context length",
-            r"exceeds? (?:the |its |this model's )?(?:maximum |max |available |model's )*context(?: length| window| size)?",
-            r"(?:greater|longer|larger) than (?:the )?context (?:length|window|size)",
-            r"context (?:length|window|size) (?:is |was )?(?:exceeded|too (?:small|short))",
-            r"prompt (?:is )?too long",
-            r"prompt exceeds max(?:imum)? length",
-            r"input (?:is )?too long",
-            r"input token count[^.]*exceeds",
-            r"(?:input|prompt|request)[^.]{0,60}exceeds[^.]{0,40}(?:context|maximum|limit of \d+ tokens)",
-            r"maximum allowed input length",
-            r"maximum prompt length",
-            r"reduce the length of (?:the|your) (?:messages|prompt|input)",
-            r"too many (?:input |prompt )?tokens",
-            r"token limit (?:has been |was )?exceeded",
-            r"model_context_window_exceeded",
-            r"exceeded model token limit",
-        )
-    ),
-    re.IGNORECASE,
+TEXTS = (
+    r"context[_ ]length[_ ]exceeded",
+    r"context ?window ?exceeded(?:error)?",
+    r"maximum (?:model )?context length",
+    r"exceeds? (?:the |its |this model's )?(?:maximum |max |available |model's )*context(?: length| window| size)?",
+    r"(?:greater|longer|larger) than (?:the )?context (?:length|window|size)",
+    r"context (?:length|window|size) (?:is |was )?(?:exceeded|too (?:small|short))",
+    r"prompt (?:is )?too long",
+    r"prompt exceeds max(?:imum)? length",
+    r"input (?:is )?too long",
+    r"input token count[^.]*exceeds",
+    r"(?:input|prompt|request)[^.]{0,60}exceeds[^.]{0,40}(?:context|maximum|limit of \d+ tokens)",
+    r"maximum allowed input length",
+    r"maximum prompt length",
+    r"reduce the length of (?:the|your) (?:messages|prompt|input)",
+    r"too many (?:input |prompt )?tokens",
+    r"token limit (?:has been |was )?exceeded",
+    r"exceeded model token limit",
+    r"too large for model with \d+ maximum context length",
+    r"requested tokens \(\d+\) exceed",
 )
+"""In the words of OpenAI, Anthropic, Google, Mistral, Bedrock, xAI, Groq, z.ai, Kimi, DeepSeek, LiteLLM, llama.cpp,
+Ollama, LM Studio, vLLM and SGLang."""
+
+_TOO_LONG = re.compile(r"(?<!\w)(?:" + "|".join(TEXTS) + ")", re.IGNORECASE)

@@ -6,7 +6,7 @@ import re
 
 from cantle_ai.messages import AssistantMessage
 
-__all__ = ["is_quota_exhausted"]
+__all__ = ["CODES", "TEXTS", "is_quota_exhausted"]
 
 
 def is_quota_exhausted(message: AssistantMessage) -> bool:
@@ -14,41 +14,42 @@ def is_quota_exhausted(message: AssistantMessage) -> bool:
     if message.stop_reason != "error":
         return False
     details = message.error_details
-    if details is not None and (details.status == 402 or details.word in _CODES):
+    if details is not None and (details.status == 402 or details.word in CODES):
         return True
-    return _TEXT.search(message.error_message or "") is not None
+    text = message.error_message or ""
+    return _TEXT.search(text) is not None and _PASSES.search(text) is None
 
 
-_CODES = frozenset(
+CODES = frozenset(
     {
-        "insufficient_quota",
-        "quota_exceeded",
+        "billing_error",
         "billing_hard_limit_reached",
         "billing_not_active",
-        "insufficient_balance",
-        "insufficient_funds",
-        "insufficient_credits",
         "credit_balance_too_low",
+        "insufficient_balance",
+        "insufficient_credits",
+        "insufficient_funds",
+        "insufficient_quota",
+        "quota_exceeded",
         "usage_limit_reached",
+        "usage_not_included",
     }
 )
 """Whatever the status: OpenAI reports an exhausted quota as 429."""
 
-_TEXT = re.compile(
-    r"(?<!\w)(?:"
-    + "|".join(
-        (
-            r"insufficient[_ ]quota",
-            r"exceeded your current quota",
-            r"quota exceeded",
-            r"(?:check|update) your (?:plan and )?billing",
-            r"billing (?:hard )?limit",
-            r"credit balance is too low",
-            r"(?:insufficient|not enough|out of) (?:balance|credits?|funds)",
-            r"payment required",
-            r"(?:monthly|weekly|usage|spend(?:ing)?) limit (?:has been )?(?:reached|exceeded)",
-        )
-    )
-    + r")(?!\w)",
-    re.IGNORECASE,
+TEXTS = (
+    r"insufficient[_ ]quota",
+    r"exceeded your current quota",
+    r"quota exceeded",
+    r"(?:check|update) your (?:plan and )?billing",
+    r"billing (?:hard )?limit",
+    r"credit balance is too low",
+    r"(?:insufficient|not enough|out of) (?:balance|credits?|funds)",
+    r"payment required",
+    r"(?:monthly|weekly|usage|spend(?:ing)?) limit (?:has been )?(?:reached|exceeded)",
 )
+
+_TEXT = re.compile(r"(?<!\w)(?:" + "|".join(TEXTS) + r")(?!\w)", re.IGNORECASE)
+
+_PASSES = re.compile(r"(?<!\w)retry in \d", re.IGNORECASE)
+"""Google says so of quotas by the minute, in the words in which OpenAI says that there is no money left."""

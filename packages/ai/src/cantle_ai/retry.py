@@ -14,7 +14,17 @@ from cantle_ai.overflow import is_overflow
 from cantle_ai.quota import is_quota_exhausted
 from cantle_ai.retry_policy import RetryPolicy
 
-__all__ = ["delay_ms", "retryable"]
+__all__ = [
+    "FAULT_CODES",
+    "FINAL_CODES",
+    "FINAL_STATUSES",
+    "FINAL_TEXTS",
+    "LIMIT_CODES",
+    "PASSING_STATUSES",
+    "PASSING_TEXTS",
+    "delay_ms",
+    "retryable",
+]
 
 
 def retryable(message: AssistantMessage) -> bool:
@@ -27,14 +37,14 @@ def retryable(message: AssistantMessage) -> bool:
     text = message.error_message or ""
     details = message.error_details or _NO_DETAILS
     code = details.word
-    if code in _FINAL_CODES or _FINAL_TEXT.search(text):
+    if code in FINAL_CODES or _FINAL_TEXT.search(text):
         return False
-    if code in _LIMIT_CODES:
+    if code in LIMIT_CODES:
         return True
     status = details.status
     if status is not None and status >= 400:
-        return status in _PASSING_STATUSES or (status >= 500 and status not in _FINAL_STATUSES)
-    if code in _FAULT_CODES or details.kind in ("network", "timeout"):
+        return status in PASSING_STATUSES or (status >= 500 and status not in FINAL_STATUSES)
+    if code in FAULT_CODES or details.kind in ("network", "timeout"):
         return True
     return _PASSING_TEXT.search(text) is not None
 
@@ -50,63 +60,81 @@ def delay_ms(message: AssistantMessage, attempt: int, policy: RetryPolicy) -> in
 
 _NO_DETAILS = ErrorDetails()
 
-_FINAL_CODES = frozenset(
+FINAL_CODES = frozenset(
     {
+        "access_denied_exception",
         "account_deactivated",
-        "invalid_api_key",
-        "model_not_found",
+        "authentication_error",
         "content_filter",
         "content_policy_violation",
+        "expired_token_exception",
+        "failed_precondition",
+        "invalid_api_key",
+        "invalid_argument",
+        "invalid_request_error",
+        "model_not_found",
+        "not_found_error",
+        "permission_denied",
+        "permission_error",
+        "resource_not_found_exception",
+        "unauthenticated",
+        "unrecognized_client_exception",
+        "validation_exception",
     }
 )
-"""Whatever the status."""
-_LIMIT_CODES = frozenset(
+"""Whatever the status. The words of OpenAI, Anthropic, Google (gRPC) and Amazon Bedrock."""
+LIMIT_CODES = frozenset(
     {
-        "rate_limit_exceeded",
+        "engine_overloaded",
+        "model_not_ready_exception",
+        "overloaded",
+        "overloaded_error",
         "rate_limit_error",
-        "too_many_requests",
+        "rate_limit_exceeded",
+        "rate_limited",
         "resource_exhausted",
         "server_busy",
         "server_overloaded",
-        "engine_overloaded",
-        "overloaded",
-        "overloaded_error",
+        "service_quota_exceeded_exception",
+        "service_tier_capacity_exceeded",
         "slow_down",
+        "throttling_exception",
+        "too_many_requests",
+        "too_many_requests_exception",
     }
 )
 """Whatever the status: some report a full server as 400."""
-_FAULT_CODES = frozenset(
+FAULT_CODES = frozenset(
     {
-        "server_error",
+        "aborted",
         "api_error",
+        "bad_gateway",
+        "deadline_exceeded",
+        "gateway_timeout",
         "internal",
         "internal_error",
         "internal_server_error",
-        "unavailable",
+        "internal_server_exception",
+        "model_error_exception",
+        "model_stream_error_exception",
+        "model_timeout_exception",
+        "server_error",
         "service_unavailable",
-        "deadline_exceeded",
+        "service_unavailable_exception",
         "timeout",
         "timeout_error",
-        "gateway_timeout",
-        "bad_gateway",
+        "unavailable",
     }
 )
 """Where there is no status, as inside a stream."""
-_PASSING_STATUSES = frozenset({408, 409, 425, 429})
-"""Below 500. 409 is how OpenAI reports a lock that was not got in time."""
-_FINAL_STATUSES = frozenset({501, 505, 510, 511})
+PASSING_STATUSES = frozenset({408, 409, 425, 429})
+"""Below 500. 409 is how OpenAI reports a lock that was not got in time. 424 is none: there it is the request's fault."""
+FINAL_STATUSES = frozenset({501, 505, 510, 511})
 """From 500 on: what the server cannot do, it will not do later."""
 
+FINAL_TEXTS = (r"(?:incorrect|invalid|missing) api[ _]key",)
 
-def _any_of(*patterns: str) -> re.Pattern[str]:
-    return re.compile(r"(?<!\w)(?:" + "|".join(patterns) + r")(?!\w)", re.IGNORECASE)
-
-
-_FINAL_TEXT = _any_of(
-    r"(?:incorrect|invalid|missing) api[ _]key",
-)
-
-_PASSING_TEXT = _any_of(
+PASSING_TEXTS = (
     # Sockets and name look-ups, in the words of several run times.
     r"ECONNRESET",
     r"ECONNREFUSED",
@@ -150,3 +178,11 @@ _PASSING_TEXT = _any_of(
     r"premature(?:ly)? (?:close|end)[a-z]*",
     r"unexpected (?:end of (?:stream|file|input)|eof)",
 )
+
+
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(r"(?<!\w)(?:" + "|".join(patterns) + r")(?!\w)", re.IGNORECASE)
+
+
+_FINAL_TEXT = _any_of(FINAL_TEXTS)
+_PASSING_TEXT = _any_of(PASSING_TEXTS)

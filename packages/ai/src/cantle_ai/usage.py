@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cantle_ai.codec import Json, JsonObject, kept_fields
 
-__all__ = ["Cost", "Price", "PriceTier", "Usage", "cost_of", "total_usage"]
+__all__ = ["Cost", "Price", "PriceTier", "Rates", "Usage", "cost_of", "total_usage"]
 
 MILLION = 1_000_000
 
@@ -130,36 +130,47 @@ class Usage(Struct, frozen=True, gc=False):
         )
 
 
-class PriceTier(Struct, frozen=True, kw_only=True):
+class Rates(Struct, frozen=True, kw_only=True):
+    """US dollars for a million tokens, by kind."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float | None = None
+    """For a write to the cache that lasts minutes. None: 1.25 times the input, as Anthropic prices all its models."""
+    cache_write_1h: float | None = None
+    """For one that lasts an hour. None: twice the input, by the same rule."""
+
+    @property
+    def short_write(self) -> float:
+        """What a write for minutes costs."""
+        return 1.25 * self.input if self.cache_write is None else self.cache_write
+
+    @property
+    def long_write(self) -> float:
+        """What a write for an hour costs."""
+        return 2 * self.input if self.cache_write_1h is None else self.cache_write_1h
+
+
+class PriceTier(Rates, frozen=True, kw_only=True):
     """Prices of a request whose whole input is above `input_tokens_above` tokens."""
 
     input_tokens_above: int
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
 
 
-class Price(Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens, by kind. The highest tier that a request's input passes applies to all of it."""
+class Price(Rates, frozen=True, kw_only=True):
+    """The prices of a model. The highest tier that a request's input passes applies to all of it."""
 
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
     tiers: tuple[PriceTier, ...] = ()
 
-    def of(self, input_tokens: int) -> Price | PriceTier:
+    def of(self, input_tokens: int) -> Rates:
         """The rates for a request with so many input tokens, cached ones included."""
         passed = [tier for tier in self.tiers if input_tokens > tier.input_tokens_above]
         return max(passed, key=lambda tier: tier.input_tokens_above, default=self)
 
 
 def cost_of(usage: Usage, price: Price | None) -> Cost:
-    """What `usage` costs at `price`; without a price the cost is unknown.
-
-    An hour's cache write costs twice the input (Anthropic's published rule; no other provider reports any).
-    """
+    """What `usage` costs at `price`; without a price the cost is unknown. Reasoning is part of the output."""
     if price is None:
         return Cost(unknown=True)
     rate = price.of(usage.input + usage.cache_read + usage.cache_write)
@@ -168,7 +179,7 @@ def cost_of(usage: Usage, price: Price | None) -> Cost:
     output_cost = usage.output * rate.output / MILLION
     read_cost = usage.cache_read * rate.cache_read / MILLION
     write_cost = (
-        (usage.cache_write - long_writes) * rate.cache_write + long_writes * 2 * rate.input
+        (usage.cache_write - long_writes) * rate.short_write + long_writes * rate.long_write
     ) / MILLION
     return Cost(
         input_cost, output_cost, read_cost, write_cost, input_cost + output_cost + read_cost + write_cost
