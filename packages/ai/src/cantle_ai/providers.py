@@ -487,6 +487,24 @@ def _google_vertex() -> WireApi:
     return GoogleVertex()
 
 
+def _openai_responses() -> WireApi:
+    from cantle_ai.apis import openai_responses
+
+    return openai_responses.source
+
+
+def _azure_openai_responses() -> WireApi:
+    from cantle_ai.apis import azure_openai_responses
+
+    return azure_openai_responses.source
+
+
+def _openai_codex_responses() -> WireApi:
+    from cantle_ai.apis import openai_codex_responses
+
+    return openai_codex_responses.source
+
+
 def _llama_cpp() -> WireApi:
     from cantle_ai.apis.llama_cpp import LlamaCpp
 
@@ -503,6 +521,9 @@ WIRE_APIS: Mapping[str, Callable[[], WireApi]] = {
     LOCAL_API: _llama_cpp,
     "anthropic-messages": _anthropic_messages,
     "openai-completions": _openai_completions,
+    "openai-responses": _openai_responses,
+    "azure-openai-responses": _azure_openai_responses,
+    "openai-codex-responses": _openai_codex_responses,
     "mistral-conversations": _mistral_conversations,
     "google-generative-ai": _google_generative_ai,
     "google-vertex": _google_vertex,

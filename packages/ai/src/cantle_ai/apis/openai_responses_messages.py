@@ -1,0 +1,255 @@
+"""The conversation as a list of items of the Responses API, each message encoded once.
+
+    {"role": "system" | "developer", "content": "…"}
+    {"role": "user", "content": [{"type": "input_text", …}, {"type": "input_image", …}]}
+    {"type": "reasoning", "id", "summary", "encrypted_content"}                      as it came
+    {"type": "message", "role": "assistant", "id", "status", "content": […], "phase"?}  or {"role", "content": "…"}
+    {"type": "function_call", "id"?, "call_id", "name", "arguments"}
+    {"type": "function_call_output", "call_id", "output": "…" | […]}
+
+One message may be several items. Their bytes depend on the message and on what stands before it, never on what
+comes later, and are kept in the message's own `wire`: those of one request begin those of the next.
+
+The service checks that reasoning stands before the very item that it led to, and knows items by their ids. So
+an answer of the model that is asked goes back with its ids, and any other without; and where one of its
+reasoning items cannot go back, none of its items has an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
+from cantle_ai.codec import Json, JsonObject, decode_json, wire_json
+from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
+from cantle_ai.context import Context
+from cantle_ai.history import ReplayRules, Turn, project
+from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
+from cantle_ai.model import Model, StreamOptions
+
+__all__ = ["EncodedInput", "encode_input"]
+
+_LONGEST_ID = 64
+_NEED_AN_OUTPUT = frozenset(
+    {"computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request"}
+)
+"""Items that ask the client for something, which nothing here can give: a request with one of them is refused."""
+_KEY = "openai-responses"
+
+
+class EncodedInput:
+    """The items of a request. `image_bytes` counts what of them is image data, `images` how many there are."""
+
+    __slots__ = ("image_bytes", "images", "parts")
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.images = 0
+        self.image_bytes = 0
+
+
+def encode_input(model: Model, context: Context, options: StreamOptions, *, role: str) -> EncodedInput:
+    """The items of a request in order, the system prompt first, in the given role."""
+    encoded = EncodedInput()
+    if context.system_prompt:
+        encoded.parts.append(wire_json({"role": role, "content": context.system_prompt}))
+    rules = ReplayRules(call_id=_CallIds())
+    for turn in project(context.messages, model, options, rules).turns:
+        part = _encoded(turn)
+        if part:
+            encoded.parts.append(part)
+        if not isinstance(turn.message, AssistantMessage):
+            for image in turn.images:
+                encoded.images += 1
+                encoded.image_bytes += len(image.data)
+    return encoded
+
+
+class _CallIds:
+    """The rule for the ids of calls, `call_id|item_id`. Only own ones keep the item's, where it looks like one.
+
+    The service matches calls and outputs by the first part, so that is what has to fit and to be there once.
+    """
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def __call__(self, call_id: str, own: bool, attempt: int) -> str:
+        wanted, _, item_id = call_id.partition("|")
+        made = _fitting(wanted, own, attempt)
+        while made in self._taken:
+            attempt += 1
+            made = _fitting(wanted, own, attempt)
+        self._taken.add(made)
+        return call_id if own and made == wanted and _is_id(item_id, ("fc_", "ctc_")) else made
+
+
+_fitting = fitting_id(NAME_CHARACTERS, _LONGEST_ID, prefix="call_")
+
+
+def _encoded(turn: Turn) -> bytes:
+    key, wire = (_KEY, turn.key), turn.message.wire
+    part = wire.get(key)
+    if part is None:
+        part = wire[key] = b",".join(wire_json(item) for item in _items(turn))
+    return part
+
+
+def _items(turn: Turn) -> list[JsonObject]:
+    match turn.message:
+        case UserMessage():
+            return [{"role": "user", "content": _content(turn.user_blocks())}]
+        case ToolResultMessage():
+            return [_output(turn)]
+        case _:
+            return _answer(turn)
+
+
+def _content(blocks: Sequence[TextContent | ImageContent]) -> list[Json]:
+    return [
+        {
+            "type": "input_image",
+            "detail": "auto",
+            "image_url": f"data:{block.detected_type};base64,{block.data}",
+        }
+        if isinstance(block, ImageContent)
+        else {"type": "input_text", "text": block.text}
+        for block in blocks
+    ]
+
+
+def _output(turn: Turn) -> JsonObject:
+    blocks = turn.result_blocks()
+    call_id, _, item_id = turn.call_id.partition("|")
+    kind = "custom_tool_call_output" if item_id.startswith("ctc_") else "function_call_output"
+    texts = [block.text for block in blocks if isinstance(block, TextContent)]
+    output: Json = "\n".join(texts) if len(texts) == len(blocks) else _content(blocks)
+    return {"type": kind, "call_id": call_id, "output": output}
+
+
+# --- answers
+
+
+def _answer(turn: Turn) -> list[JsonObject]:
+    items: list[JsonObject] = []
+    whole = True
+    for block in turn.assistant_blocks():
+        match block:
+            case ThinkingContent():
+                item = _opaque(block.signature)
+                whole = whole and item is not None
+                if item is not None:
+                    items.append(item)
+            case TextContent() if block.text.strip():
+                items.append(_message(block))
+            case ToolCall():
+                items.append(_call(block))
+    items = _without_dangling(items)
+    return items if whole else [_anonymous(item) for item in items]
+
+
+def _opaque(signature: str | None) -> JsonObject | None:
+    """The item that a thinking block holds; None where it cannot be sent.
+
+    Nothing is stored by the service, so reasoning has to bring its content along, as a rule encrypted.
+    """
+    if signature is None or not signature.startswith("{"):
+        return None
+    try:
+        raw = decode_json(signature)
+    except ValueError:
+        return None
+    if (
+        not isinstance(raw, dict)
+        or raw.get("type") in _NEED_AN_OUTPUT
+        or not isinstance(raw.get("type"), str)
+    ):
+        return None
+    if raw["type"] == "reasoning":
+        if not raw.get("encrypted_content") and not raw.get("content"):
+            return None
+        raw.setdefault("summary", [])
+    return {key: value for key, value in raw.items() if value is not None}
+
+
+def _message(block: TextContent) -> JsonObject:
+    id, phase = _signed(block.signature)
+    if id is None:
+        plain: JsonObject = {"role": "assistant", "content": block.text}
+        return plain if phase is None else {**plain, "phase": phase}
+    message: JsonObject = {
+        "type": "message",
+        "role": "assistant",
+        "id": id,
+        "status": "completed",
+        "content": [{"type": "output_text", "text": block.text, "annotations": []}],
+    }
+    return message if phase is None else {**message, "phase": phase}
+
+
+def _signed(signature: str | None) -> tuple[str | None, str | None]:
+    """Id and phase of a message, from a text's signature: JSON, or the id alone. None for what cannot be sent."""
+    if signature is None:
+        return None, None
+    id: Json = signature
+    phase: Json = None
+    if signature.startswith("{"):
+        try:
+            raw = decode_json(signature)
+        except ValueError:
+            return None, None
+        if isinstance(raw, dict):
+            id, phase = raw.get("id"), raw.get("phase")
+    return (
+        id if isinstance(id, str) and _is_id(id, ("msg_",)) else None,
+        phase if isinstance(phase, str) and phase else None,
+    )
+
+
+def _call(call: ToolCall) -> JsonObject:
+    call_id, _, item_id = call.id.partition("|")
+    item: JsonObject = {"type": "function_call", "call_id": call_id, "name": fitting_name(call.name)}
+    if item_id:
+        item["id"] = item_id
+    if call.namespace is not None:
+        item["namespace"] = call.namespace
+    if item_id.startswith("ctc_"):
+        given = call.arguments.get("input")
+        item["type"] = "custom_tool_call"
+        item["input"] = given if isinstance(given, str) else wire_json(call.arguments).decode()
+    else:
+        item["arguments"] = wire_json(call.arguments).decode()
+    return item
+
+
+def _without_dangling(items: list[JsonObject]) -> list[JsonObject]:
+    """The items without reasoning that no item of another kind follows, which the service refuses."""
+    kept: list[JsonObject] = []
+    led_to = False
+    for item in reversed(items):
+        led_to = led_to or item.get("type") != "reasoning"
+        if led_to:
+            kept.append(item)
+    kept.reverse()
+    return kept
+
+
+def _anonymous(item: JsonObject) -> JsonObject:
+    """The item without its id, where it can be without: the service would look for the reasoning before it."""
+    match item.get("type"):
+        case "message":
+            content = item["content"]
+            assert isinstance(content, list) and isinstance(content[0], dict)
+            plain: JsonObject = {"role": "assistant", "content": content[0]["text"]}
+            return {**plain, "phase": item["phase"]} if "phase" in item else plain
+        case "function_call" | "custom_tool_call":
+            return {key: value for key, value in item.items() if key != "id"}
+        case _:
+            return item
+
+
+def _is_id(id: str, prefixes: tuple[str, ...]) -> bool:
+    return id.startswith(prefixes) and len(id) <= _LONGEST_ID and _ID_CHARACTERS.issuperset(id)
+
+
+_ID_CHARACTERS = frozenset(NAME_CHARACTERS)
