@@ -122,12 +122,14 @@ def test_user_content():
     assert mixed == [{"role": "user", "content": [{"type": "text", "text": "see"}, URL]}]
 
 
+@pytest.mark.fault("B04")
 @pytest.mark.parametrize("empty", ["", " \n"])
 def test_b04_no_empty_text_beside_an_image(empty):
     sent = messages(user([TextContent(empty), PIXEL]), input=("text", "image"))
     assert sent == [{"role": "user", "content": [URL]}]
 
 
+@pytest.mark.fault("C08")
 def test_c08_an_image_for_a_model_without_eyes_is_named_for_this_request_only():
     message = user([TextContent("see"), PIXEL])
     blind = messages(message)[0]["content"]
@@ -136,6 +138,7 @@ def test_c08_an_image_for_a_model_without_eyes_is_named_for_this_request_only():
     assert messages(message, input=("text", "image"))[0]["content"][1] == URL
 
 
+@pytest.mark.fault("C08")
 def test_c08_images_that_follow_each_other_have_one_note_for_a_model_without_eyes():
     blind = messages(user([TextContent("see"), PIXEL, PIXEL, TextContent("and"), PIXEL]))[0]["content"]
     assert [part["text"][:4] for part in blind] == ["see", "(an ", "and", "(an "]
@@ -193,11 +196,13 @@ def test_an_answer_without_text_has_null_content():
     assert messages(user(), READING)[1]["content"] is None
 
 
+@pytest.mark.fault("C06")
 def test_c06_an_answer_without_anything_is_left_out():
     empty = answer(ThinkingContent("hm"), stop="stop")
     assert [message["role"] for message in messages(user(), empty, user())] == ["user", "user"]
 
 
+@pytest.mark.fault("C06")
 @pytest.mark.parametrize("blank", [" ", "\n", " \t\n"])
 def test_c06_white_space_is_no_text(blank):
     said = answer(TextContent(blank), stop="stop")
@@ -212,6 +217,7 @@ def test_arguments_that_were_no_object_go_out_as_an_empty_one():
     assert messages(user(), broken)[1]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
+@pytest.mark.fault("B03")
 @pytest.mark.parametrize("content", [[], [TextContent("")], [TextContent(" \n\t")]])
 def test_b03_an_empty_tool_output_is_said_in_words(content):
     text = messages(user(), READING, result(*content))[2]["content"]
@@ -224,6 +230,7 @@ def test_a_tool_output_is_sent_as_it_is():
     )
 
 
+@pytest.mark.fault("B17")
 def test_b17_images_of_results_follow_after_all_of_them():
     both = answer(ToolCall("c", "read", {}), ToolCall("d", "read", {}))
     history = [
@@ -296,6 +303,7 @@ def test_other_thinking_does_not_go_out(thought):
     assert messages(user(), thought)[1] == {"role": "assistant", "content": "t"}
 
 
+@pytest.mark.fault("A14")
 def test_a14_encrypted_reasoning_of_older_sessions_goes_back():
     detail = {"type": "reasoning.encrypted", "id": "c", "data": "x"}
     call = ToolCall("c", "read", {}, thought_signature=json.dumps(detail))
@@ -315,6 +323,7 @@ def test_compat_supports_store():
     assert body(compat={"supportsStore": True})["store"] is False
 
 
+@pytest.mark.fault("B01")
 def test_b01_compat_supports_developer_role():
     def role(**fields):
         return body(**fields)["messages"][0]["role"]
@@ -329,6 +338,7 @@ def test_compat_supports_usage_in_streaming():
     assert "stream_options" not in body(compat={"supportsUsageInStreaming": False})
 
 
+@pytest.mark.fault("B10")
 @pytest.mark.parity("completions.max-tokens-field")
 def test_b10_compat_max_tokens_field():
     sent = body(compat={"maxTokensField": "max_tokens"})
@@ -356,6 +366,7 @@ def test_compat_requires_non_null_assistant_content():
     assert messages(user(), READING, compat={"requiresNonNullAssistantContent": True})[1]["content"] == ""
 
 
+@pytest.mark.fault("B02")
 @pytest.mark.parity("completions.empty-tools")
 def test_b02_compat_requires_tools_with_tool_history():
     history = Context("", [user(), READING, result(TextContent("x"))])
@@ -421,6 +432,7 @@ def test_unknown_compat_names_belong_to_somebody_else():
 EFFORT = {"reasoning_effort": "high"}
 
 
+@pytest.mark.fault("B11")
 @pytest.mark.parametrize(
     ("form", "off", "high"),
     [
@@ -477,6 +489,7 @@ def effort(level, **fields):
     return body(options=StreamOptions(thinking=level), reasoning=True, **fields).get("reasoning_effort")
 
 
+@pytest.mark.fault("B12")
 def test_b12_a_level_that_the_model_lacks_is_clamped():
     assert effort("xhigh") == "high"
     assert effort("minimal", thinking_levels={"minimal": None, "off": None}) == "low"
@@ -484,6 +497,7 @@ def test_b12_a_level_that_the_model_lacks_is_clamped():
     assert effort("off", thinking_levels={"off": None}) == "minimal"
 
 
+@pytest.mark.fault("B14")
 def test_b14_levels_go_out_by_the_providers_names():
     assert effort("low", thinking_levels={"low": "default"}) == "default"
     assert effort("off", thinking_levels={"off": "none"}) == "none"
@@ -496,6 +510,7 @@ def test_b14_levels_go_out_by_the_providers_names():
     assert ling["reasoning"] == {"effort": "deep"}
 
 
+@pytest.mark.fault("B13")
 def test_b13_temperature_goes_out_unless_the_model_reasons():
     options = StreamOptions(temperature=0.5)
     assert body(options=options)["temperature"] == 0.5
@@ -511,6 +526,7 @@ def test_the_output_limit_is_the_models_or_what_was_asked_for():
     assert body(options=StreamOptions(max_tokens=50))["max_completion_tokens"] == 50
 
 
+@pytest.mark.fault("B08")
 def test_b08_the_output_limit_leaves_room_for_the_input():
     whole = body(max_tokens=10_000, context_window=10_000)["max_completion_tokens"]
     assert 9_900 < whole < 10_000
@@ -520,6 +536,7 @@ def test_b08_the_output_limit_leaves_room_for_the_input():
     assert body(Context("", [user("x" * 99_999)]), context_window=10_000)["max_completion_tokens"] == 1
 
 
+@pytest.mark.fault("B08")
 def test_b08_image_data_does_not_count_as_text():
     picture = ImageContent("iVBORw0KGgoAAAAN" + "A" * 1_000_000, "image/png")
     sent = body(
@@ -585,6 +602,7 @@ def test_compat_supports_long_cache_retention():
     assert "prompt_cache_retention" not in session("enabled", "long")
 
 
+@pytest.mark.fault("B19")
 def test_b19_a_long_session_id_is_bounded_by_hash():
     assert bounded_key("x" * 64) == "x" * 64
     keys = {bounded_key("x" * 65), bounded_key("x" * 66)}
@@ -593,6 +611,7 @@ def test_b19_a_long_session_id_is_bounded_by_hash():
     assert session("enabled", session_id="y" * 100)["prompt_cache_key"] == bounded_key("y" * 100)
 
 
+@pytest.mark.fault("B20")
 @pytest.mark.parametrize(
     ("form", "names"),
     [

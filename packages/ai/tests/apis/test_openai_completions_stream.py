@@ -39,6 +39,7 @@ async def test_the_model_that_answered_is_named_if_it_is_another():
     assert (await ask([served, DONE])).message.response_model == "m-2026-01"
 
 
+@pytest.mark.fault("A01", "A02")
 async def test_a01_a02_framing_of_other_servers():
     for stream in (
         b'data:{"choices":[{"delta":{"content":"ok"},"finish_reason":"stop"}]}',
@@ -48,6 +49,7 @@ async def test_a01_a02_framing_of_other_servers():
         assert (await ask([stream])).message.text == "ok"
 
 
+@pytest.mark.fault("A03")
 async def test_a03_events_of_proxies_are_passed_over():
     asked = await ask(
         [
@@ -61,6 +63,7 @@ async def test_a03_events_of_proxies_are_passed_over():
     assert asked.message.stop_reason == "stop"
 
 
+@pytest.mark.fault("A04")
 @pytest.mark.parametrize("odd", ["null", "[]", "3", '"x"', "{}", '{"choices":null}', '{"choices":[]}',
                                  '{"choices":[null]}', '{"choices":[{"delta":null}]}', '{"choices":[{}]}',
                                  '{"choices":{}}', '{"choices":[{"delta":{"tool_calls":[null]}}]}',
@@ -71,6 +74,7 @@ async def test_a04_chunks_that_say_nothing_are_skipped(odd):
     assert asked.message.stop_reason == "stop"
 
 
+@pytest.mark.fault("A05")
 async def test_a05_null_content_before_tool_calls():
     asked = await ask(
         [
@@ -83,6 +87,7 @@ async def test_a05_null_content_before_tool_calls():
     assert asked.message.stop_reason == "toolUse"
 
 
+@pytest.mark.fault("A06")
 async def test_a06_interleaved_deltas_go_each_to_its_block():
     asked = await ask(
         [
@@ -101,6 +106,7 @@ async def test_a06_interleaved_deltas_go_each_to_its_block():
     ]
 
 
+@pytest.mark.fault("A07")
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "reasoning_text"])
 async def test_a07_reasoning_comes_before_the_text_of_the_same_chunk(name):
     asked = await ask([delta("stop", content="answer", **{name: "thought"}), DONE])
@@ -113,6 +119,7 @@ async def test_reasoning_that_comes_twice_in_a_chunk_is_taken_once():
     assert asked.message.content[0] == ThinkingContent("t", signature="reasoning_content")
 
 
+@pytest.mark.fault("D01")
 @pytest.mark.parametrize(
     "usage",
     [
@@ -133,12 +140,14 @@ async def test_d01_cached_tokens_are_counted_once(usage):
     assert (counted.input, counted.cache_read, counted.output, counted.total_tokens) == (6, 4, 3, 13)
 
 
+@pytest.mark.fault("A10")
 async def test_a10_usage_in_the_choice_is_read():
     choice = {"delta": {}, "finish_reason": "stop", "usage": {"prompt_tokens": 5, "completion_tokens": 1}}
     asked = await ask([delta(content="x"), event({"choices": [choice]}), DONE])
     assert asked.message.usage.input == 5
 
 
+@pytest.mark.fault("B21")
 async def test_b21_usage_that_grows_is_taken_at_its_last_word():
     chunks = [
         event(
@@ -164,6 +173,7 @@ async def test_reasoning_tokens_are_part_of_the_output_and_written_ones_not_of_t
     assert (counted.output, counted.reasoning, counted.total_tokens) == (20, 15, 120)
 
 
+@pytest.mark.fault("A11")
 async def test_a11_a_stream_that_ends_early_is_an_error_that_keeps_the_text():
     for end in ([], [DONE]):
         asked = await ask([delta(content="half an ans"), *end])
@@ -173,6 +183,7 @@ async def test_a11_a_stream_that_ends_early_is_an_error_that_keeps_the_text():
         assert asked.details["kind"] == "network"
 
 
+@pytest.mark.fault("A11")
 async def test_a11_a_connection_that_breaks_is_an_error_that_keeps_the_text():
     def serve(link: Link) -> None:
         link.request()
@@ -193,6 +204,7 @@ async def test_a_connection_that_breaks_after_the_last_word_does_no_harm():
     assert (await ask(serve)).message.stop_reason == "stop"
 
 
+@pytest.mark.fault("A12")
 async def test_a12_a_malformed_delta_merges_and_replaces_nothing():
     asked = await ask(
         [
@@ -269,6 +281,7 @@ async def test_a_missing_or_repeated_id_is_replaced_by_one_of_our_own():
     assert len(set(ids)) == 3
 
 
+@pytest.mark.fault("A15")
 async def test_a15_the_start_of_a_call_carries_its_id_and_whole_name():
     asked = await ask(
         [

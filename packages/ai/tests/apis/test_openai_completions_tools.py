@@ -30,7 +30,7 @@ def functions(*tools, **compat):
 
 
 @pytest.mark.fault("B05", "B06")
-@pytest.mark.parity("completions.strict-tools")
+@pytest.mark.parity("completions.strict-tools", "completions.strict-by-wish")
 def test_b05_tools_are_strict_where_the_endpoint_and_their_schema_allow_it():
     fits, optional, untyped = functions(FITS, OPTIONAL, UNTYPED, supportsStrictMode=True)
     assert fits == {
@@ -91,7 +91,11 @@ def test_tool_choice(choice, expected):
 
 
 def test_a_response_schema_goes_out_in_strict_form_if_that_says_the_same():
-    schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string", "default": None}}, "required": ["a"]}
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "default": None}},
+        "required": ["a"],
+    }
     sent = body(options=StreamOptions(response_schema=ResponseSchema("thing", schema)))
     assert sent["response_format"] == {
         "type": "json_schema",
