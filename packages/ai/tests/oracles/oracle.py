@@ -120,6 +120,6 @@ async def check_requests(
 
 
 async def _asked(sdk: Sdk, url: str) -> Canonical:
-    answer = sdk(url) if inspect.iscoroutinefunction(sdk) else asyncio.to_thread(sdk, url)
+    answer: Any = sdk(url) if inspect.iscoroutinefunction(sdk) else asyncio.to_thread(sdk, url)
     canonical: Canonical = await answer
     return canonical

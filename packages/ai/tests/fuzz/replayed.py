@@ -1,0 +1,59 @@
+"""A transport that answers with a dialect's events, changed on the way and cut into blocks. No sockets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from urllib.parse import urlsplit
+
+from cantle_ai.abort import AbortSignal
+from cantle_ai.testing.playback import seeded
+from cantle_ai.testing.response import Response
+from cantle_ai.testing.server.dialects import dialect
+from cantle_ai.testing.server.dialects.port import Play
+from cantle_ai.testing.server.exchange import Call
+from cantle_ai.testing.server.strictness import Strictness
+from cantle_ai.transport.port import HttpRequest, HttpResponse
+
+__all__ = ["Replayed"]
+
+
+class Replayed:
+    """Answers each request with the next of `responses`; the dialect of `api` checks it and makes the events.
+
+    `change` gets the events of an answer and gives those that are sent; `cuts` are sizes of blocks, used in turn.
+    """
+
+    def __init__(
+        self,
+        api: str,
+        responses: Sequence[Response],
+        *,
+        change: Callable[[list[bytes]], list[bytes]] = lambda events: events,
+        cuts: Sequence[int] = (1 << 16,),
+    ) -> None:
+        self._dialect = dialect(api)
+        self._responses = iter(responses)
+        self._change = change
+        self._cuts = cuts
+
+    async def send(self, request: HttpRequest, *, signal: AbortSignal | None = None) -> HttpResponse:
+        url = urlsplit(request.url)
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        call = Call(request.method, url.path, headers, request.body, url.query)
+        asked = self._dialect.check(call, Strictness())
+        response = next(self._responses)
+        play = Play(response=response, asked=asked, random=seeded("replayed"), chunk=(1, 16))
+        playback = self._dialect.play(play)
+        events = [*playback.events(), *playback.ending()]
+        body = b"".join(self._change(events))
+        return HttpResponse(200, {"content-type": self._dialect.content_type}, self._blocks(body))
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    async def _blocks(self, body: bytes) -> AsyncIterator[bytes]:
+        place = turn = 0
+        while place < len(body):
+            size = self._cuts[turn % len(self._cuts)]
+            yield body[place : place + size]
+            place, turn = place + size, turn + 1
