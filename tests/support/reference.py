@@ -38,11 +38,16 @@ class Unusable(RuntimeError):
     """The reference cannot be had; the text says why."""
 
 
-def reference_program() -> list[str]:
-    """The words that start the reference; skips the calling test where it is not asked for."""
+def reference_folder() -> Path:
+    """The folder in which its packages are installed; skips the calling test where it is not asked for."""
     if not _ASKED_FOR:
         pytest.skip("compares with the reference implementation: set CANTLE_REF=1 (needs npm)")
-    folder = _installed()
+    return _installed()
+
+
+def reference_program() -> list[str]:
+    """The words that start the reference; skips the calling test where it is not asked for."""
+    folder = reference_folder()
     return [str(folder / _NODE), str(folder / _SCRIPT)]
 
 
@@ -51,10 +56,9 @@ def evaluated(script: str) -> Any:
 
     Skips the calling test where the reference is not asked for.
     """
-    node, *_ = reference_program()
-    folder = _installed()
+    folder = reference_folder()
     run = subprocess.run(
-        [node, "--input-type=module", "--eval", script],
+        [str(folder / _NODE), "--input-type=module", "--eval", script],
         cwd=folder,
         env=reference_environment(folder / ".home"),
         stdin=subprocess.DEVNULL,

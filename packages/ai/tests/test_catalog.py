@@ -1,60 +1,153 @@
-"""The catalog's data holds together."""
+"""The rows of providers and the catalog's data hold together."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
-import cantle_ai.catalog
-from cantle_ai.catalog import load_catalog
+from cantle_ai.apis.compat_table import COMPAT, quirks_of
+from cantle_ai.catalog import FOLDER, load_catalog
 from cantle_ai.codec import decode_object
 from cantle_ai.model import THINKING_LEVELS, Model, Provider
-from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
+from cantle_ai.providers import BUILTIN_PROVIDERS, LOCAL_API, WIRE_APIS
 
-FOLDER = Path(cantle_ai.catalog.__file__).parent
-MODELS = [model for provider in BUILTIN_PROVIDERS for model in load_catalog(provider)]
+ROWS = {row.id: row for row in BUILTIN_PROVIDERS}
+MODELS = {row.id: load_catalog(row) for row in BUILTIN_PROVIDERS}
+EVERY_MODEL = [model for models in MODELS.values() for model in models]
+PRICE_OF_THE_SAME = 1.05
+"""A cached token may cost a little more than a fresh one where two of a gateway's figures are of different days."""
+
+rows = pytest.mark.parametrize("row", BUILTIN_PROVIDERS, ids=lambda row: row.id)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.name)
 def test_figures_say_where_and_when_they_were_taken(path: Path) -> None:
     raw = decode_object(path.read_bytes())
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", str(raw["date"])) and raw["source"]
-    assert raw["provider"] == path.stem and path.stem in {provider.id for provider in BUILTIN_PROVIDERS}
+    assert raw["provider"] == path.stem and path.stem in ROWS
 
 
-@pytest.mark.parametrize("provider", BUILTIN_PROVIDERS, ids=lambda provider: provider.id)
-def test_every_provider_has_models_that_can_be_asked(provider: Provider) -> None:
-    models = load_catalog(provider)
+@rows
+def test_a_row_is_whole(row: Provider) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", row.id) and row.name
+    assert row.key_variables or row.key_optional or row.login or row.ambient
+    assert set(row.key_kinds) <= set(row.key_variables)
+    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in row.key_variables)
+    for address in (row.base_url, *row.endpoints.values()):
+        assert not address or re.fullmatch(r"https://[^/\s]+(/[^\s]*[^/\s])?", address), address
+    assert row.base_url or row.api in (LOCAL_API, "azure-openai-responses", "google-vertex")
+
+
+def test_each_provider_has_one_row() -> None:
+    assert len(ROWS) == len(BUILTIN_PROVIDERS)
+
+
+@rows
+def test_every_provider_has_models_that_can_be_asked(row: Provider) -> None:
+    models = MODELS[row.id]
     assert models and len({model.id for model in models}) == len(models)
-    assert provider.key_variables or provider.key_optional
-    assert all(model.api in WIRE_APIS and model.base_url == provider.base_url for model in models)
+    assert {model.api for model in models} <= set(WIRE_APIS)
+    assert all(model.provider == row.id for model in models)
+    assert row.api in {model.api for model in models}
+    assert row.base_url == "" or all(model.base_url for model in models)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.id)
-def test_the_figures_of_a_model_are_possible(model: Model) -> None:
-    assert model.name and model.price is not None
-    assert 0 < model.max_tokens <= model.context_window
-    assert set(model.thinking_levels) <= set(THINKING_LEVELS)
-    assert model.levels()
-    assert 0 <= model.price.cache_read <= model.price.input <= model.price.output
-    assert all(tier.input > model.price.input for tier in model.price.tiers)
+@rows
+def test_every_quirk_is_one_of_its_api(row: Provider) -> None:
+    """A name that is misspelt, or that no API reads, would go unnoticed otherwise: requests pass over it."""
+    apis = {row.api, *row.endpoints, *(model.api for model in MODELS[row.id])}
+    assert set(row.compat) <= {name for api in apis for name in quirks_of(api)}
+    for api in apis & set(COMPAT):
+        msgspec.convert(row.compat, COMPAT[api]())
+    for model in MODELS[row.id]:
+        assert set(model.compat) <= set(quirks_of(model.api)), model.id
+        if model.compat:
+            msgspec.convert(model.compat, COMPAT[model.api]())
+
+
+@rows
+def test_the_figures_of_models_are_possible(row: Provider) -> None:
+    for model in MODELS[row.id]:
+        assert model.name, model.id
+        assert 0 < model.max_tokens <= model.context_window, model.id
+        assert set(model.thinking_levels) <= set(THINKING_LEVELS), model.id
+        assert model.levels(), model.id
+        price = model.price
+        for rates in () if price is None else (price, *price.tiers):
+            assert 0 <= rates.cache_read <= rates.input * PRICE_OF_THE_SAME, model.id
+            assert rates.output >= 0 and (rates.cache_write is None or rates.cache_write >= 0), model.id
+
+
+@pytest.mark.parity("models.unpriced")
+def test_a_price_of_nothing_is_one_only_for_what_is_free() -> None:
+    priced = [model for model in EVERY_MODEL if model.price is not None]
+    free = [
+        model for model in priced if model.price is not None and model.price.input == model.price.output == 0
+    ]
+    assert {model.provider for model in free if "free" not in model.id.lower()} == {"local"}
+    assert len(priced) > 0.9 * len(EVERY_MODEL)
 
 
 def test_a_provider_without_a_file_has_no_models() -> None:
     assert load_catalog(Provider(id="nobody", name="", base_url="", api="")) == []
 
 
+def found(provider: str, id: str) -> Model:
+    return next(model for model in MODELS[provider] if model.id == id)
+
+
 @pytest.mark.parity("models.catalog-figures")
 def test_some_known_figures() -> None:
-    models = {model.id: model for model in MODELS}
-    model = models["gpt-5.4"]
+    model = found("openai", "gpt-5.4")
     assert model.price is not None
     assert (model.price.input, model.price.output, model.price.cache_read) == (2.5, 15, 0.25)
     assert (model.price.tiers[0].input_tokens_above, model.price.tiers[0].output) == (272_000, 22.5)
     assert (model.context_window, model.max_tokens) == (272_000, 128_000)
     assert model.levels() == ("off", "low", "medium", "high", "xhigh")
-    assert models["gpt-5"].levels() == ("minimal", "low", "medium", "high")
-    assert models["gpt-4o"].levels() == ("off",) and "image" in models["gpt-4o"].input
-    assert MODELS[0].id == "gpt-6.2-sol"
+    assert found("openai", "gpt-5").levels() == ("minimal", "low", "medium", "high")
+    assert found("openai", "gpt-4o").levels() == ("off",) and "image" in found("openai", "gpt-4o").input
+    claude = found("anthropic", "claude-haiku-4-5")
+    assert claude.price is not None
+    assert (claude.price.input, claude.price.short_write, claude.price.long_write) == (1, 1.25, 2)
+    assert dict(claude.prompt_cache) == {"short": 300, "long": 3600}
+    assert claude.input_limits["maxRequestBytes"] == 32 * 1024 * 1024
+
+
+@pytest.mark.parity("models.first-model")
+@pytest.mark.parametrize(
+    ("provider", "id"),
+    [
+        ("openai", "gpt-6.2-sol"),
+        ("anthropic", "claude-opus-5-5"),
+        ("google", "gemini-4-argon"),
+        ("openrouter", "moonshotai/kimi-k2.7-code"),
+        ("amazon-bedrock", "us.anthropic.claude-opus-5-5"),
+        ("mistral", "devstral-medium-latest"),
+    ],
+)
+def test_the_model_to_begin_with_stands_first(provider: str, id: str) -> None:
+    assert MODELS[provider][0].id == id
+
+
+def test_a_model_stands_where_its_api_is_spoken() -> None:
+    apis = {model.api: model.base_url for model in MODELS["opencode"]}
+    assert apis["anthropic-messages"] == "https://opencode.ai/inference/anthropic"
+    assert apis["google-generative-ai"] == "https://opencode.ai/inference/google/v1beta"
+    assert apis["openai-completions"] == "https://opencode.ai/inference/openai/v1"
+
+
+@pytest.mark.parity("models.providers")
+def test_the_providers_of_the_reference_are_there() -> None:
+    """All that its page on providers lists, but those that serve no chat over an API of anybody else's."""
+    assert {
+        "amazon-bedrock", "ant-ling", "anthropic", "azure", "baseten", "cerebras", "cloudflare-ai-gateway",
+        "cloudflare-workers-ai", "deepseek", "fireworks", "github-copilot", "google", "google-vertex", "groq",
+        "huggingface", "kimi-coding", "meta", "minimax", "minimax-cn", "mistral", "moonshotai", "moonshotai-cn",
+        "nvidia", "openai", "openai-codex", "opencode", "opencode-go", "openrouter", "qwen-token-plan",
+        "qwen-token-plan-cn", "qwen-token-plan-individual", "qwen-token-plan-individual-cn", "together",
+        "vercel-ai-gateway", "xai", "xiaomi", "xiaomi-token-plan-ams", "xiaomi-token-plan-cn",
+        "xiaomi-token-plan-sgp", "zai", "zai-coding-cn",
+    } - {"ant-ling"} <= set(ROWS)  # fmt: skip

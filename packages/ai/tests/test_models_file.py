@@ -13,6 +13,7 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.model import Model
 from cantle_ai.models import Models
 from cantle_ai.models_file import load_models_file
+from cantle_ai.providers import BUILTIN_PROVIDERS
 from cantle_ai.usage import Price, PriceTier
 from tests.support.paths import ROOT
 
@@ -257,16 +258,17 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         load_models_file(tmp_path)
 
 
-def test_what_is_understood_and_not_used_is_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parity("models.own-gateway")
+def test_a_login_flow_of_the_reference_is_refused_in_a_sentence(tmp_path: Path) -> None:
     value: JsonObject = {"providers": {"p": {**LOCAL, "oauth": "radius"}, "q": {"apiKey": "k"}}}
     file = load_models_file(written(tmp_path, value))
     assert [warning.partition(": ")[2] for warning in file.warnings] == [
-        "providers.p.oauth is not supported; give the provider an apiKey.",
+        "providers.p.oauth asks for a login that is not built in; give the provider an apiKey.",
         "providers.q is not a known provider and lists no models.",
     ]
     runtime = Models(environ={})
     runtime.apply(file)
-    assert [provider.id for provider in runtime.providers] == ["openai", "local", "p"]
+    assert {provider.id for provider in runtime.providers} - {row.id for row in BUILTIN_PROVIDERS} == {"p"}
 
 
 def test_null_counts_as_absent(tmp_path: Path) -> None:

@@ -82,11 +82,9 @@ def read_model_entry(fields: Fields, *, id: str | None = None) -> ModelEntry:
 
 def new_model(entry: ModelEntry, provider: Provider) -> Model:
     """The model that a whole description makes at `provider`, whose API and address count where it is silent."""
+    api = entry.api or provider.api
     model = Model(
-        id=entry.id,
-        provider=provider.id,
-        api=entry.api or provider.api,
-        base_url=entry.base_url or provider.base_url,
+        id=entry.id, provider=provider.id, api=api, base_url=entry.base_url or provider.url_of(api)
     )
     return changed_model(model, entry)
 

@@ -100,7 +100,9 @@ def _read(path: Path, raw: Json, known: Collection[str]) -> ModelsFile:
             if not models[id]:
                 warnings.append(f"{path}: {fields.path} is not a known provider and lists no models.")
         if fields.text("oauth") is not None:
-            warnings.append(f"{path}: {fields.where('oauth')} is not supported; give the provider an apiKey.")
+            warnings.append(
+                f"{path}: {fields.where('oauth')} asks for a login that is not built in; give the provider an apiKey."
+            )
     return ModelsFile(
         path=path, providers=providers, models=models, overrides=overrides, warnings=tuple(warnings)
     )

@@ -40,7 +40,7 @@ _ZAI: Mapping[str, Json] = {
 _MOONSHOT: Mapping[str, Json] = {"maxTokensField": "max_tokens", "promptCacheKeyMode": "enabled"}
 # The session's cache is found by `prompt_cache_key`: kosong/chat_provider/kimi.py of github.com/MoonshotAI/kosong
 
-_OPENCODE: Mapping[str, Json] = {"maxTokensField": "max_tokens", "sessionAffinityFormat": "openai-nosession"}
+_OPENCODE: Mapping[str, Json] = {"maxTokensField": "max_tokens"}
 
 BUILTIN_PROVIDERS: tuple[Provider, ...] = (
     Provider(

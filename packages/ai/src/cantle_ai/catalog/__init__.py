@@ -2,10 +2,10 @@
 
 One JSON file for each provider, loaded when its models are first asked for:
 
-    {"source", "date", "provider", "defaults": {…}, "models": [entries as in models.json]}
+    {"source", "date", "provider", "defaults": {API: {…}}, "models": [entries as in models.json]}
 
-`source` and `date` say where and when the figures were taken; `defaults` hold for every entry that does not
-say otherwise.
+`source` and `date` say where and when the figures were taken. `defaults` hold, field by field, for every entry of
+that API that does not say otherwise; `null` there takes one back. The files are made by `tools/catalog`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from cantle_ai.fields import Fields
 from cantle_ai.model import Model, Provider
 from cantle_ai.model_entries import new_model, read_model_entry
 
-__all__ = ["load_catalog"]
+__all__ = ["FOLDER", "load_catalog"]
+
+FOLDER = Path(__file__).parent
+"""Where the files are."""
 
 
 def load_catalog(provider: Provider) -> list[Model]:
     """The models of `provider`, the one to begin with first. None for a provider without a file here."""
     try:
-        data = Path(__file__).with_name(f"{provider.id}.json").read_bytes()
+        data = (FOLDER / f"{provider.id}.json").read_bytes()
     except FileNotFoundError:
         return []
-    raw = decode_object(data)
-    defaults = Fields(raw, "").json_object("defaults") or {}
-    entries = Fields(raw, "").items("models") or []
-    return [
-        new_model(read_model_entry(Fields({**defaults, **entry}, f"models[{index}]")), provider)
-        for index, entry in enumerate(entries)
-        if isinstance(entry, dict)
-    ]
+    raw = Fields(decode_object(data), "")
+    defaults = raw.json_object("defaults") or {}
+    models = []
+    for index, entry in enumerate(raw.items("models") or ()):
+        if isinstance(entry, dict):
+            shared = defaults.get(str(entry.get("api", provider.api)))
+            whole = {**shared, **entry} if isinstance(shared, dict) else entry
+            models.append(new_model(read_model_entry(Fields(whole, f"models[{index}]")), provider))
+    return models

@@ -1,0 +1,1 @@
+"""Makes the catalog's files from facts about models: `python -m tools.catalog --help`."""
