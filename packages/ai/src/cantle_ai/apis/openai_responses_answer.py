@@ -20,7 +20,6 @@ import msgspec
 from msgspec import Struct
 
 from cantle_ai.apis.openai_responses_events import Event, object_in, text_in, usage_of
-from cantle_ai.apis.tool_schemas import without_nulls
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json, JsonObject, encode_json
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
@@ -261,16 +260,18 @@ class Answer:
         if item.block is None:
             return
         self._builder.end(item.block)
-        if item.kind == "function_call":
-            call = self._block(item, ToolCall)
-            tool = next((tool for tool in self._strict_tools if tool.name == call.name), None)
-            if tool is not None:
-                # In a strict schema nothing can be left out, so the model says null instead.
-                mended = without_nulls(tool.parameters, call.arguments)
-                if mended is not call.arguments:
-                    arguments = dict(mended)
-                    call.arguments.clear()
-                    call.arguments.update(arguments)
+        if item.kind == "function_call" and self._strict_tools:
+            self._drop_nulls(self._block(item, ToolCall))
+
+    def _drop_nulls(self, call: ToolCall) -> None:
+        """In a strict schema nothing can be left out, so the model says null instead."""
+        from cantle_ai.apis.tool_schemas import without_nulls
+
+        tool = next((tool for tool in self._strict_tools if tool.name == call.name), None)
+        if tool is not None:
+            mended = dict(without_nulls(tool.parameters, call.arguments))
+            call.arguments.clear()
+            call.arguments.update(mended)
 
     # --- text
 

@@ -9,7 +9,6 @@ from cantle_ai.apis.openai_responses_messages import encode_input
 from cantle_ai.apis.output_limit import output_limit
 from cantle_ai.apis.port import RequestAuth
 from cantle_ai.apis.session_keys import bounded_key
-from cantle_ai.apis.tool_schemas import strict_for_openai
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.model import Model, NamedTool, StreamOptions
@@ -121,6 +120,8 @@ def _tool(tool: ToolDefinition, compat: OpenAIResponsesCompat) -> JsonObject:
     plain: JsonObject = {"type": "function", "name": tool.name, "description": tool.description}
     if not compat.supports_strict_mode:
         return {**plain, "parameters": tool.parameters}
+    from cantle_ai.apis.tool_schemas import strict_for_openai
+
     strict = strict_for_openai(tool.parameters)
     if strict is None:
         return {**plain, "parameters": tool.parameters, "strict": False}
@@ -137,15 +138,17 @@ def _sampling(model: Model, options: StreamOptions) -> list[JsonObject]:
 
 
 def _add_format(fields: JsonObject, options: StreamOptions) -> None:
-    """Ask for an answer by a schema, beside whatever else is said about the text."""
-    schema = options.response_schema
-    if schema is None:
+    """Ask for an answer by a schema, beside whatever else is said about the text.
+
+    A schema that says in strict form what it says now goes out in that form.
+    """
+    wanted = options.response_schema
+    if wanted is None:
         return
-    form: JsonObject = {
-        "type": "json_schema",
-        "name": schema.name,
-        "schema": schema.schema,
-        "strict": schema.strict,
-    }
+    from cantle_ai.apis.tool_schemas import strict_for_openai
+
+    made = strict_for_openai(wanted.schema) if wanted.strict else None
+    schema = wanted.schema if made is None or made.nulled else made.parameters
+    form: JsonObject = {"type": "json_schema", "name": wanted.name, "schema": schema, "strict": wanted.strict}
     text = fields.get("text")
     fields["text"] = {**(text if isinstance(text, dict) else {}), "format": form}
