@@ -81,11 +81,15 @@ class SseParser:
         return events
 
     def _whole(self, text: bytes, events: list[ServerSentEvent]) -> None:
-        """Events that are complete, of which most are one line of data."""
+        """Events that are complete, of which most are one line of data, or a name and one."""
         append = events.append
         for part in text.split(b"\n\n"):
             if part[:6] == b"data: " and b"\n" not in part:
                 append(ServerSentEvent(None, part[6:]))
+                continue
+            name, _, data = part.partition(b"\ndata: ")
+            if name[:7] == b"event: " and data and b"\n" not in data and b"\n" not in name:
+                append(ServerSentEvent(name[7:].decode("utf-8", "replace"), data))
             else:
                 self._split(part, events)
 
