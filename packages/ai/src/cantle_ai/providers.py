@@ -89,7 +89,7 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
     Provider(
         id="amazon-bedrock",
         name="Amazon Bedrock",
-        base_url="https://bedrock-runtime.us-east-1.amazonaws.com",
+        base_url="",  # the region's own; see bedrock_converse_endpoint.py
         api="bedrock-converse-stream",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
         ambient="aws",
@@ -505,6 +505,12 @@ def _openai_codex_responses() -> WireApi:
     return openai_codex_responses.source
 
 
+def _bedrock_converse_stream() -> WireApi:
+    from cantle_ai.apis.bedrock_converse_stream import BedrockConverse
+
+    return BedrockConverse()
+
+
 def _llama_cpp() -> WireApi:
     from cantle_ai.apis.llama_cpp import LlamaCpp
 
@@ -527,5 +533,6 @@ WIRE_APIS: Mapping[str, Callable[[], WireApi]] = {
     "mistral-conversations": _mistral_conversations,
     "google-generative-ai": _google_generative_ai,
     "google-vertex": _google_vertex,
+    "bedrock-converse-stream": _bedrock_converse_stream,
 }
 """What loads the module of a wire API, by the API's name; called when the first request speaks it."""
