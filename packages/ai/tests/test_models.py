@@ -13,7 +13,7 @@ import pytest
 
 from cantle_ai.abort import AbortController, AbortSignal
 from cantle_ai.apis.port import RequestAuth, WireApi
-from cantle_ai.auth.credentials import Credentials
+from cantle_ai.auth.credentials import ApiKeyCredential, Credential, Credentials
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError
@@ -90,22 +90,23 @@ class Recorded:
 
 
 class Stored:
-    """Credentials in memory."""
+    """Keys in memory."""
 
     def __init__(self, **keys: str) -> None:
         self.keys = keys
 
-    async def get(self, provider_id: str) -> str | None:
-        return self.keys.get(provider_id)
+    async def get(self, provider_id: str) -> Credential | None:
+        return self.peek(provider_id)
 
-    def key(self, provider_id: str) -> str | None:
-        return self.keys.get(provider_id)
+    def peek(self, provider_id: str) -> Credential | None:
+        key = self.keys.get(provider_id)
+        return None if key is None else ApiKeyCredential(key=key)
 
 
 class Broken(Stored):
     """Credentials that cannot be read."""
 
-    async def get(self, provider_id: str) -> str | None:
+    async def get(self, provider_id: str) -> Credential | None:
         raise ConfigurationError("auth.json", "line 1, column 1: expecting value")
 
 
@@ -116,7 +117,7 @@ class Slow(Stored):
         super().__init__()
         self.asked = asyncio.Event()
 
-    async def get(self, provider_id: str) -> str | None:
+    async def get(self, provider_id: str) -> Credential | None:
         self.asked.set()
         await asyncio.get_running_loop().create_future()
         return None
@@ -289,9 +290,8 @@ async def test_a_provider_is_configured_when_a_request_would_have_a_key(
 async def test_an_unknown_api_provider_or_level_is_an_answer_that_says_so() -> None:
     models, _ = setup(environ={"P_KEY": "k"})
     text = await failed(models, msgspec.structs.replace(MODEL, api="smoke-signals"))
-    assert (
-        'speaks the API "smoke-signals", which is not one of llama-cpp, openai-completions, recorded' in text
-    )
+    assert 'speaks the API "smoke-signals", which is not one of ' in text
+    assert ", openai-completions, " in text and ", recorded. " in text
     text = await failed(models, msgspec.structs.replace(MODEL, provider="nobody"))
     assert text.startswith('There is no provider "nobody" (known: p)')
     level = cast("ThinkingLevel", "ultra")

@@ -4,8 +4,7 @@
     message = await models.complete(models.find("openai", "gpt-5"), Context(messages=[UserMessage("hello")]))
 
 A request finds its provider by the model's `provider`, its wire API by the model's `api`, and its key when
-it is made, in this order: the options' `api_key`, the stored credential, the configured `apiKey`, the
-provider's environment variables. Nothing is loaded or connected before that.
+it is made, in the order of :mod:`cantle_ai.auth.resolution`. Nothing is loaded or connected before that.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from cantle_ai.abort import AbortSignal
-from cantle_ai.auth.keys import filled, missing_variables, resolve_value
+from cantle_ai.auth.keys import filled
+from cantle_ai.auth.resolution import AuthResolver
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError
@@ -30,8 +30,10 @@ from cantle_ai.stream import AssistantMessageStream, StreamFunction
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cantle_ai.apis.port import OwningApi, RequestAuth, WireApi
+    from cantle_ai.apis.port import OwningApi, WireApi
     from cantle_ai.auth.credentials import Credentials
+    from cantle_ai.auth.login import Login
+    from cantle_ai.auth.resolution import AuthSource
     from cantle_ai.model_entries import ModelEntry
     from cantle_ai.models_file import ModelsFile, ProviderEntry
     from cantle_ai.transport.port import Transport
@@ -43,8 +45,6 @@ ModelSource: TypeAlias = "Sequence[Model] | Callable[[Provider], Sequence[Model]
 
 What loads them may have a method `resolve(provider, model_id)`, which gives the model of an id that is not
 listed, or None: a file by its path."""
-
-_AUTH_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 
 
 class Models:
@@ -59,16 +59,22 @@ class Models:
         environ: Mapping[str, str] | None = None,
         weights_folders: Sequence[Path] = (),
         explain_no_key: Callable[[Provider], str] | None = None,
+        find_login: Callable[[str], Login | None] | None = None,
     ) -> None:
         """`providers` come with the catalog's models. The default transport is made at the first request.
 
         `environ` is what keys are looked up in, and what key commands run with; the process's by default.
         In `weights_folders` the weights of local models are looked for, ahead of installed packages.
         `explain_no_key` words the failure of a request for which a provider has no key, and what to do about it.
+        `find_login` gives the login that a provider's row names, in place of the built-in ones.
         """
-        self._environ = os.environ if environ is None else environ
-        self._credentials = credentials
-        self._explain_no_key = explain_no_key or _no_key
+        self._auth = AuthResolver(
+            os.environ if environ is None else environ,
+            credentials,
+            explain_no_key=explain_no_key or _no_key,
+            connect=_new_transport,
+            find_login=find_login,
+        )
         self._transport = transport
         self._owns_transport = transport is None
         self._shelves: dict[str, _Shelf] = {}
@@ -132,18 +138,12 @@ class Models:
         provider = self.provider(provider_id)
         if provider_id in self._streams:
             return True
-        if provider is None:
-            return False
-        if self._credentials is not None and self._credentials.key(provider_id):
-            return True
-        return self._has_own_key(provider)
+        return provider is not None and self._auth.configured(provider)
 
     def unset_variable(self, provider_id: str) -> str | None:
-        """The environment variable that a provider's configured `apiKey` refers to and that is not set."""
-        provider = self.provider(provider_id)
-        if provider is None or provider.api_key is None:
-            return None
-        return next(iter(missing_variables(provider.api_key, self._environ)), None)
+        """The environment variable that a provider's configured key or address refers to and that is not set."""
+        source = self.auth_source(provider_id)
+        return None if source is None else next(iter(source.missing), None)
 
     def api_problem(self, model: Model) -> str | None:
         """Why no request can be made to `model`, whatever its key: its API is not known here. None when it is."""
@@ -155,11 +155,11 @@ class Models:
         )
 
     async def has_auth(self, provider_id: str) -> bool:
-        """The same, with credentials that take time to ask."""
-        if self.configured(provider_id):
+        """The same as :meth:`configured`, with credentials that take time to ask."""
+        provider = self.provider(provider_id)
+        if provider_id in self._streams:
             return True
-        known = provider_id in self._shelves and self._credentials is not None
-        return known and bool(await self._stored_key(provider_id))
+        return provider is not None and await self._auth.has_auth(provider)
 
     def stream(
         self, model: Model, context: Context, options: StreamOptions | None = None
@@ -190,12 +190,13 @@ class Models:
 
         Raises :class:`ConfigurationError` when there is none, or it cannot be resolved.
         """
-        provider = self._provider_of(model)
         given = options.api_key if options is not None else None
-        key = (given or await self._key(provider) or "").strip() or None
-        if key is None and not provider.key_optional and not _carries_auth(provider, model):
-            raise ConfigurationError(None, self._explain_no_key(provider))
-        return key
+        return (await self._auth.resolve(self._provider_of(model), model, given)).auth.api_key
+
+    def auth_source(self, provider_id: str) -> AuthSource | None:
+        """Where the authorisation of a request to the provider would come from; None from nowhere."""
+        provider = self.provider(provider_id)
+        return None if provider is None else self._auth.source(provider)
 
     async def aclose(self) -> None:
         """Close the transport, if it was made here, and what wire APIs hold, such as a model that is loaded."""
@@ -224,14 +225,15 @@ class Models:
             )
         provider = self._provider_of(model)
         api = self._api(model)
-        auth = await self._auth(provider, model, options)
+        resolved = await self._auth.resolve(provider, model, options.api_key)
+        auth = resolved.auth
         if provider.key_header is not None or provider.live_headers:
             from cantle_ai.request_headers import with_row_headers
 
             auth = with_row_headers(provider, auth, context, options)
         compat = {**provider.compat, **model.compat}
-        if "{" in model.base_url or compat != model.compat:
-            base_url = filled(model.base_url, auth.environ, name=provider.id)
+        base_url = filled(resolved.base_url or model.base_url, auth.environ, name=provider.id)
+        if compat != model.compat or base_url != model.base_url:
             model = msgspec.structs.replace(model, base_url=base_url, compat=compat)
         source = api(model, context, options, transport=self._port(), auth=auth)
         batches = source(builder, signal)
@@ -242,15 +244,6 @@ class Models:
             close = getattr(batches, "aclose", None)
             if close is not None:
                 await close()
-
-    async def _auth(self, provider: Provider, model: Model, options: StreamOptions) -> RequestAuth:
-        from cantle_ai.apis.port import RequestAuth
-
-        key = await self.api_key(model, options)
-        headers = await self._headers(provider, model)
-        if provider.auth_header and key is not None and "authorization" not in map(str.lower, headers):
-            headers["Authorization"] = f"Bearer {key}"
-        return RequestAuth(api_key=key, headers=headers, environ=self._environ)
 
     def _provider_of(self, model: Model) -> Provider:
         provider = self.provider(model.provider)
@@ -277,40 +270,8 @@ class Models:
 
     def _port(self) -> Transport:
         if self._transport is None:
-            from cantle_ai.transport.urllib3_thread import Urllib3Transport
-
-            self._transport = Urllib3Transport()
+            self._transport = _new_transport()
         return self._transport
-
-    async def _key(self, provider: Provider) -> str | None:
-        stored = await self._stored_key(provider.id)
-        if stored:
-            return await resolve_value(stored, self._environ, name=f"the stored key of {provider.id}")
-        if provider.api_key:
-            return await resolve_value(
-                provider.api_key, self._environ, name=f"providers.{provider.id}.apiKey in models.json"
-            )
-        return next((key for name in provider.key_variables if (key := self._environ.get(name))), None)
-
-    async def _stored_key(self, provider_id: str) -> str | None:
-        return None if self._credentials is None else await self._credentials.get(provider_id)
-
-    def _has_own_key(self, provider: Provider) -> bool:
-        if provider.key_optional or _carries_auth(provider, None):
-            return True
-        if provider.api_key:
-            return not missing_variables(provider.api_key, self._environ)
-        return any(self._environ.get(name) for name in provider.key_variables)
-
-    async def _headers(self, provider: Provider, model: Model) -> dict[str, str]:
-        """The configured headers with their values resolved, the model's over the provider's."""
-        values: dict[str, tuple[str, str]] = {}
-        for name, value in (*provider.headers.items(), *model.headers.items()):
-            values[name.lower()] = (name, value)
-        return {
-            name: await resolve_value(value, self._environ, name=f"the header {name} of {provider.id}")
-            for name, value in values.values()
-        }
 
 
 class _Shelf:
@@ -365,6 +326,12 @@ class _Shelf:
             )
 
 
+def _new_transport() -> Transport:
+    from cantle_ai.transport.urllib3_thread import Urllib3Transport
+
+    return Urllib3Transport()
+
+
 def _catalog(provider: Provider) -> Sequence[Model]:
     from cantle_ai.catalog import load_catalog
 
@@ -415,12 +382,6 @@ def _changed_provider(provider: Provider, entry: ProviderEntry) -> Provider:
         headers={**provider.headers, **(entry.headers or {})},
         compat={**provider.compat, **(entry.compat or {})},
     )
-
-
-def _carries_auth(provider: Provider, model: Model | None) -> bool:
-    """Whether configured headers authorise requests, so that no key is needed."""
-    headers = (*provider.headers, *(model.headers if model is not None else ()))
-    return any(name.lower() in _AUTH_HEADERS for name in headers)
 
 
 def _no_key(provider: Provider) -> str:

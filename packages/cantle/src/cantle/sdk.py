@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from cantle.credentials import CredentialFile
+from cantle.credentials import saved_credentials
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.model_selection import (
@@ -107,7 +107,7 @@ async def create_agent_session(
     trusted = _trusted(folder, paths, settings, project_trusted, warnings)
     if trusted:
         settings = settings.with_project(folder)
-    runtime = models if models is not None else configured_models(paths, warnings)
+    runtime = models if models is not None else configured_models(paths, warnings, settings)
     if session is None:
         session = Session.create(folder, sessions_directory(folder, paths, settings))
     stored = _context(session)
@@ -207,12 +207,13 @@ def _trusted(
     return trusted
 
 
-def configured_models(paths: ConfigPaths, warnings: list[str]) -> Models:
-    """The model runtime with its catalog, what `models.json` adds, and the saved keys. Adds to `warnings`.
+def configured_models(paths: ConfigPaths, warnings: list[str], settings: Settings | None = None) -> Models:
+    """The model runtime with its catalog, what `models.json` adds, and the saved credentials. Adds to `warnings`.
 
-    Raises :class:`ConfigurationFileError` when one of the files cannot be used.
+    `settings` are the user's, which are read when they are not given. Raises :class:`ConfigurationFileError` when
+    one of the files cannot be used.
     """
-    credentials = CredentialFile(paths.auth)
+    credentials = saved_credentials(paths, settings or load_settings(paths))
     if (warning := credentials.warning()) is not None:
         warnings.append(warning)
     models = Models(

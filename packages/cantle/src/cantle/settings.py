@@ -4,12 +4,12 @@
      "modelThinkingLevels": {"openai/…": "high"}, "defaultTools": ["+grep"],
      "steeringMode": "one-at-a-time", "followUpMode": "one-at-a-time", "defaultProjectTrust": "ask",
      "sessionDir": "…", "shellPath": "…", "shellCommandPrefix": "…", "shellLeftovers": "keep",
-     "httpIdleTimeoutMs": 300000,
+     "httpIdleTimeoutMs": 300000, "credentialStorage": "file",
      "retry": {"enabled": true, "maxRetries": 3, "baseDelayMs": 2000, "maxAgentDelayMs": 60000},
      "images": {"autoResize": true, "blockImages": false},
      "compaction": {"enabled": true, "reserveTokens": 16384, "keepRecentTokens": 20000}}
 
-Names, shapes and defaults are the reference's, but for `shellLeftovers`, which it has not. Keys that are not
+Names, shapes and defaults are the reference's, but for `shellLeftovers` and `credentialStorage`, which it has not. Keys that are not
 in the table below are kept and ignored. Objects merge key by key, everything else is replaced, and
 `defaultTools` is kept as one list per file, because a later list may change an earlier one.
 """
@@ -41,7 +41,7 @@ _Check: TypeAlias = "tuple[Callable[[Json], bool], str]"
 _MOST: Final = 2**31 - 1
 """The largest count. In milliseconds it is what timers can wait for: 24 days."""
 
-USER_ONLY: Final = ("defaultProjectTrust",)
+USER_ONLY: Final = ("defaultProjectTrust", "credentialStorage")
 """Keys that a project's file may not set."""
 
 
@@ -143,6 +143,11 @@ class Settings:
         if value is None:
             return 300.0
         return 0.0 if value == "disabled" else cast("float", value) / 1000
+
+    @property
+    def credential_storage(self) -> Literal["file", "keyring"]:
+        """Where credentials are saved: `auth.json`, or the system's key ring."""
+        return "keyring" if self.get("credentialStorage") == "keyring" else "file"
 
     @property
     def resize_images(self) -> bool:
@@ -306,6 +311,7 @@ _KEYS: Final[Mapping[str, _Check]] = {
         lambda value: value == "disabled" or _is_count(value),
         'a whole number of milliseconds or "disabled"',
     ),
+    "credentialStorage": _one_of("file", "keyring"),
     "retry": _OBJECT,
     "retry.enabled": _FLAG,
     "retry.maxRetries": _COUNT,

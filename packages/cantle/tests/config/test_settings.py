@@ -12,6 +12,8 @@ import pytest
 from cantle.errors import ConfigurationFileError
 from cantle.paths import ConfigPaths
 from cantle.settings import Settings, load_settings, read_session_dir, save_settings
+from cantle_ai import json_file
+from cantle_ai.file_lock import held_lock
 from tests.support.privileges import bound_by_permissions
 
 
@@ -263,11 +265,9 @@ def test_m01_concurrent_writers_lose_nothing(tmp_path: Path) -> None:
 def test_m01_a_lock_that_is_never_released_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cantle import json_file
-
     monkeypatch.setattr(json_file, "JSON_LOCK_SECONDS", 0.05)
     path = write(tmp_path / "settings.json", "{}")
-    with json_file._locked(tmp_path / "settings.json.lock"):
+    with held_lock(tmp_path / "settings.json.lock", patience=1):
         with pytest.raises(ConfigurationFileError, match="held by another process"):
             save_settings(path, {"theme": "dark"})
     save_settings(path, {"theme": "dark"})

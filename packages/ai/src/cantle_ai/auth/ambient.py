@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AMBIENT", "Ambient", "google_default_file"]
 
-_Exchange: TypeAlias = "Callable[[Mapping[str, str], Transport], Awaitable[str]]"
+_Exchange: TypeAlias = "Callable[[Mapping[str, str], Transport], Awaitable[tuple[str, float]]]"
 
 
 class Ambient(Struct, frozen=True):
@@ -29,7 +29,9 @@ class Ambient(Struct, frozen=True):
     source: Callable[[Mapping[str, str]], str | None]
     """Where the credentials would come from, as a phrase; None when the environment names nothing."""
     token: Callable[[], _Exchange] | None = None
-    """Gives what exchanges them for a bearer token, for those that are sent as one."""
+    """Loads what exchanges them for a token, and its end in seconds since 1970, for those that are sent as one."""
+    variables: tuple[str, ...] = ()
+    """What such a token depends on."""
 
 
 def _aws(environ: Mapping[str, str]) -> str | None:
@@ -81,9 +83,11 @@ def google_default_file(environ: Mapping[str, str]) -> Path:
     return home / "application_default_credentials.json"
 
 
+_FEDERATION = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID", "ANTHROPIC_IDENTITY_TOKEN_FILE")
+
+
 def _federation(environ: Mapping[str, str]) -> str | None:
-    needed = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID", "ANTHROPIC_IDENTITY_TOKEN_FILE")
-    return "workload identity federation" if all(environ.get(name) for name in needed) else None
+    return "workload identity federation" if all(environ.get(name) for name in _FEDERATION) else None
 
 
 def _federation_token() -> _Exchange:
@@ -95,6 +99,10 @@ def _federation_token() -> _Exchange:
 AMBIENT: Mapping[str, Ambient] = {
     "aws": Ambient(_aws),
     "google-cloud": Ambient(_google_cloud),
-    "anthropic-federation": Ambient(_federation, _federation_token),
+    "anthropic-federation": Ambient(
+        _federation,
+        _federation_token,
+        (*_FEDERATION, "ANTHROPIC_SERVICE_ACCOUNT_ID", "ANTHROPIC_WORKSPACE_ID", "ANTHROPIC_BASE_URL"),
+    ),
 }
 """By the name that a provider's row gives."""

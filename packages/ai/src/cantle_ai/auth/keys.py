@@ -21,12 +21,13 @@ from cantle_ai.errors import ConfigurationError
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
 
-__all__ = ["COMMAND_SECONDS", "filled", "missing_variables", "resolve_value"]
+__all__ = ["COMMAND_SECONDS", "filled", "missing_variables", "needed_variables", "resolve_value"]
 
 COMMAND_SECONDS = 30.0
 """How long a key command may take: long enough for a person to unlock a key ring."""
 
 _OUTPUT_LIMIT = 65_536
+_PLACEHOLDER = r"\{([A-Za-z_][A-Za-z0-9_]*)\}"
 _REFERENCE = r"\$(?:\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign>[$!]))"
 
 
@@ -36,6 +37,11 @@ def missing_variables(value: str, environ: Mapping[str, str]) -> list[str]:
         return []
     names = (found["braced"] or found["plain"] for found in re.finditer(_REFERENCE, value))
     return list(dict.fromkeys(name for name in names if name and not environ.get(name)))
+
+
+def needed_variables(address: str) -> list[str]:
+    """The variables that an address has `{NAME}` placeholders for, in order."""
+    return re.findall(_PLACEHOLDER, address) if "{" in address else []
 
 
 def filled(address: str, environ: Mapping[str, str], *, name: str) -> str:
@@ -52,7 +58,7 @@ def filled(address: str, environ: Mapping[str, str], *, name: str) -> str:
             )
         return value
 
-    return re.sub(r"\{([A-Za-z_][A-Za-z0-9_]*)\}", stands_for, address)
+    return re.sub(_PLACEHOLDER, stands_for, address)
 
 
 async def resolve_value(

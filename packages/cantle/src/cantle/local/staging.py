@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cantle.errors import UserError
-from cantle.file_lock import try_lock
+from cantle_ai.file_lock import try_lock
 
 __all__ = ["NAME", "staging_folder"]
 

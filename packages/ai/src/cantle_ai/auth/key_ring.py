@@ -1,0 +1,154 @@
+"""Credentials in the system's key ring, with the extra `keyring`. Chosen by a setting, never by itself.
+
+Each provider has an item of the service `cantle`, the same JSON as in `auth.json`. A key ring cannot be listed, so
+the names of the providers, and when their tokens end, lie in a file beside: {"openai": {"type": "api_key"}}. It
+tells no secret, and looking for usable models does not unlock a key ring.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from cantle_ai.auth.credentials import (
+    ApiKeyCredential,
+    Credential,
+    OAuthCredential,
+    credential_from_json,
+    credential_to_json,
+)
+from cantle_ai.codec import Json, JsonObject
+from cantle_ai.errors import ConfigurationError
+from cantle_ai.fields import FieldError
+from cantle_ai.json_file import read_json_file, update_json_file
+
+if TYPE_CHECKING:
+    from cantle_ai.auth.credentials import CredentialStore
+
+__all__ = ["KeyRing"]
+
+_SERVICE = "cantle"
+_T = TypeVar("_T")
+
+
+class KeyRing:
+    """The system's key ring. Methods raise :class:`ConfigurationError` when it is locked or refuses."""
+
+    def __init__(self, index: Path) -> None:
+        """`index` is the file with the names. Raises :class:`ConfigurationError` when there is no key ring here."""
+        self._index = index
+        _require_back_end()
+
+    def __repr__(self) -> str:
+        return f"KeyRing({str(self._index)!r})"
+
+    @property
+    def place(self) -> str:
+        return "the system's key ring"
+
+    async def get(self, provider_id: str) -> Credential | None:
+        return await asyncio.to_thread(self.read, provider_id)
+
+    def peek(self, provider_id: str) -> Credential | None:
+        """What the index says: of a key, that there is one."""
+        entry = self._listed().get(provider_id)
+        if not isinstance(entry, dict):
+            return None
+        expires = entry.get("expires")
+        if isinstance(expires, int):
+            return OAuthCredential(access="", expires=expires)
+        return ApiKeyCredential(key="(in the key ring)")
+
+    def names(self) -> Sequence[str]:
+        return list(self._listed())
+
+    def read(self, provider_id: str) -> Credential | None:
+        import keyring
+
+        text = _asked(lambda: keyring.get_password(_SERVICE, provider_id))
+        if text is None:
+            return None
+        try:
+            entry: Json = msgspec.json.decode(text)
+            return credential_from_json(entry, provider_id)
+        except (msgspec.MsgspecError, UnicodeError, FieldError):
+            raise ConfigurationError(
+                None,
+                f"The item {provider_id} of the service {_SERVICE} in the key ring is damaged. "
+                f"Run `cantle auth login {provider_id}`",
+            ) from None
+
+    def save(self, provider_id: str, credential: Credential) -> None:
+        import keyring
+
+        text = msgspec.json.encode(credential_to_json(credential)).decode()
+        _asked(lambda: keyring.set_password(_SERVICE, provider_id, text))
+        listed: JsonObject = {"type": "api_key"}
+        if isinstance(credential, OAuthCredential):
+            listed = {"type": "oauth", "expires": credential.expires}
+
+        def change(raw: JsonObject) -> None:
+            raw[provider_id] = listed
+
+        update_json_file(self._index, change, mode=0o600)
+
+    def remove(self, provider_id: str) -> bool:
+        import keyring
+
+        if provider_id not in self._listed():
+            return False
+        if _asked(lambda: keyring.get_password(_SERVICE, provider_id)) is not None:
+            _asked(lambda: keyring.delete_password(_SERVICE, provider_id))
+
+        def change(raw: JsonObject) -> None:
+            raw.pop(provider_id, None)
+
+        update_json_file(self._index, change, mode=0o600)
+        return True
+
+    def renewing(self, patience: float) -> AbstractContextManager[None]:
+        from cantle_ai.file_lock import held_lock
+
+        return held_lock(self._index.with_name(self._index.name + ".renewing.lock"), patience=patience)
+
+    def _listed(self) -> JsonObject:
+        return read_json_file(self._index) or {}
+
+
+def _require_back_end() -> None:
+    try:
+        import keyring
+        from keyring.backends.fail import Keyring as NoKeyring
+    except ImportError:
+        raise ConfigurationError(
+            None,
+            "The key ring needs the package keyring, which is not installed: pip install 'cantle[keyring]'",
+        ) from None
+    if isinstance(keyring.get_keyring(), NoKeyring):
+        raise ConfigurationError(
+            None,
+            "This machine offers no key ring: there is no desktop session, or no service such as GNOME Keyring, "
+            "KWallet, Keychain or the Windows Credential Locker",
+        )
+
+
+def _asked(question: Callable[[], _T]) -> _T:
+    """The key ring's answer. Raises :class:`ConfigurationError` in the place of whatever it raises."""
+    from keyring.errors import KeyringError
+
+    try:
+        return question()
+    except KeyringError as error:
+        reason = type(error).__name__
+    except OSError as error:  # Windows refuses what is too long
+        reason = error.strerror or type(error).__name__
+    raise ConfigurationError(None, f"The key ring refused ({reason}). Unlock it, and try again")
+
+
+if TYPE_CHECKING:
+    _proof: type[CredentialStore] = KeyRing

@@ -1,0 +1,131 @@
+"""Renews the tokens of logins: once for all processes, and so that no new token is lost.
+
+A server that rotates refresh tokens takes the old one back in the moment in which it answers. So
+
+- one lock stands for the whole store. Who waited for it looks at the store again, and finds what another process
+  got meanwhile;
+- the new token is on disk before anybody uses it;
+- the work is done in a thread of its own, with an event loop of its own. Cancelling a request, or closing the
+  loop that it runs in, does not touch it, and Python does not exit while it is under way. It takes 30 seconds at
+  most.
+
+What cannot be helped is a process that is killed outright (SIGKILL, a power cut) after the server has made the new
+token and before it is on disk: from the answer's last byte that is the time to write a small file. The next
+renewal is then refused, and says how to sign in again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from cantle_ai.auth.credentials import CredentialStore, OAuthCredential
+from cantle_ai.auth.login import Login, LoginError
+from cantle_ai.errors import ConfigurationError, ProviderError
+
+if TYPE_CHECKING:
+    from cantle_ai.transport.port import Transport
+
+__all__ = ["RENEWAL_THREAD", "TokenRenewal", "is_fresh"]
+
+RENEWAL_THREAD = "cantle-token-renewal"
+"""The name of the threads. Who ends a process by force lets them finish first."""
+
+_SECONDS = 30.0
+_PATIENCE = 120.0
+"""Seconds to wait for other processes, each of which may try and fail."""
+
+
+def is_fresh(credential: OAuthCredential, now: float) -> bool:
+    """Whether its access token can still be used at `now`, in seconds since 1970."""
+    return credential.expires > now * 1000
+
+
+class TokenRenewal:
+    """Renewals for one store. Requests that need the same token at once share one renewal."""
+
+    def __init__(
+        self,
+        store: CredentialStore,
+        connect: Callable[[], Transport],
+        *,
+        clock: Callable[[], float] = time.time,
+        patience: float = _PATIENCE,
+    ) -> None:
+        """`connect` makes a transport for the event loop that it is called in."""
+        self._store = store
+        self._connect = connect
+        self._clock = clock
+        self._patience = patience
+        self._running: dict[str, Future[OAuthCredential]] = {}
+        self._lock = threading.Lock()
+
+    async def renewed(self, provider_id: str, login: Login) -> OAuthCredential:
+        """The provider's credential, fresh. Being cancelled ends the waiting, not the renewal.
+
+        Raises :class:`ConfigurationError` when the server refuses, or the store cannot be used, and
+        :class:`ProviderError` when the server was not heard or is busy.
+        """
+        with self._lock:
+            running = self._running.get(provider_id)
+            if running is None:
+                running = self._running[provider_id] = Future()
+                threading.Thread(
+                    target=self._run, args=(provider_id, login, running), name=RENEWAL_THREAD
+                ).start()
+        # Shielded: to cancel the wrapped future would tell the thread that nobody wants its result.
+        return await asyncio.shield(asyncio.wrap_future(running))
+
+    def _run(self, provider_id: str, login: Login, result: Future[OAuthCredential]) -> None:
+        try:
+            credential = self._renew(provider_id, login)
+        except BaseException as error:  # noqa: BLE001 - raised by whoever waits for it
+            outcome: OAuthCredential | BaseException = error
+        else:
+            outcome = credential
+        with self._lock:
+            del self._running[provider_id]
+        if isinstance(outcome, BaseException):
+            result.set_exception(outcome)
+        else:
+            result.set_result(outcome)
+
+    def _renew(self, provider_id: str, login: Login) -> OAuthCredential:
+        try:
+            with self._store.renewing(self._patience):
+                stored = self._store.read(provider_id)
+                if not isinstance(stored, OAuthCredential):
+                    raise ConfigurationError(
+                        None, f"The login to {provider_id} was removed. Run `cantle auth login {provider_id}`"
+                    )
+                if is_fresh(stored, self._clock()):
+                    return stored
+                renewed = asyncio.run(self._asked(login, stored))
+                self._store.save(provider_id, renewed)
+                return renewed
+        except LoginError as error:
+            raise ConfigurationError(
+                None, f"{error}. Sign in again: `cantle auth login {provider_id}`"
+            ) from None
+        except TimeoutError:
+            raise ProviderError(
+                f"Another process has been renewing a login for {self._patience:g} seconds", kind="timeout"
+            ) from None
+
+    async def _asked(self, login: Login, stored: OAuthCredential) -> OAuthCredential:
+        from cantle_ai.auth.oauth.client import OAuthClient
+
+        transport = self._connect()
+        try:
+            async with asyncio.timeout(_SECONDS):
+                return await login.renew(stored, OAuthClient(transport, clock=self._clock))
+        except TimeoutError:
+            raise ProviderError(
+                f"The login to {login.name} was not renewed within {_SECONDS:g} seconds", kind="timeout"
+            ) from None
+        finally:
+            await transport.aclose()
