@@ -150,6 +150,11 @@ class Settings:
         return "keyring" if self.get("credentialStorage") == "keyring" else "file"
 
     @property
+    def credential_storage(self) -> Literal["file", "keyring"]:
+        """Where credentials are saved: `auth.json`, or the system's key ring."""
+        return "keyring" if self.get("credentialStorage") == "keyring" else "file"
+
+    @property
     def resize_images(self) -> bool:
         """Whether images are made smaller, to what a model is best shown."""
         return self.get("images.autoResize") is not False
@@ -311,6 +316,7 @@ _KEYS: Final[Mapping[str, _Check]] = {
         lambda value: value == "disabled" or _is_count(value),
         'a whole number of milliseconds or "disabled"',
     ),
+    "credentialStorage": _one_of("file", "keyring"),
     "credentialStorage": _one_of("file", "keyring"),
     "retry": _OBJECT,
     "retry.enabled": _FLAG,
