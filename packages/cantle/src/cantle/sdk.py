@@ -15,14 +15,17 @@ from typing import TypeVar
 from cantle.credentials import saved_credentials
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
+from cantle.hub.fallback import FallbackChooser
 from cantle.hub.model_selection import (
     choose_level,
     choose_model,
     explain_no_key,
+    find_model,
     require_key,
     require_parts,
 )
 from cantle.hub.opening import opening
+from cantle.hub.projection_notes import ProjectionNotes
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, pause
 from cantle.hub.tool_selection import select_tools
@@ -73,6 +76,7 @@ async def create_agent_session(
     model: Model | str | None = None,
     provider: str | None = None,
     thinking_level: ThinkingLevel | None = None,
+    fallback_model: Model | str | FallbackChooser | None = None,
     session: Session | None = None,
     settings: Settings | None = None,
     tools: Sequence[str | Tool] | None = None,
@@ -88,8 +92,9 @@ async def create_agent_session(
 
     Await it, or enter it with `async with`, which closes it too. `cwd` is where tools work: the session's folder,
     or the process's. `config_dir` replaces `CANTLE_DIR`. `model` may be part of a name, with `:level` behind it;
-    `provider` narrows it, or picks that provider's first model. `api_key` is used for the provider of the first
-    model, and never stored. `session` continues one (`Session.open`) or keeps it in memory (`Session.in_memory`).
+    `provider` narrows it, or picks that provider's first model. `fallback_model` goes on when that one
+    has failed for good, its retries spent or its account empty: a model, a pattern, or a function from the failed
+    answer to a model. `api_key` is used for the provider of the first model, and never stored. `session` continues one (`Session.open`) or keeps it in memory (`Session.in_memory`).
     `tools` are names and `*` patterns of built-in tools, `+name` and `-name`, or tools of your own;
     `exclude_tools` goes last. A single text stands for a list of one. `project_trusted` decides whether the
     project's `.cantle` is read; None means by what was saved and configured. `pause` waits before a retry; tests
@@ -118,6 +123,8 @@ async def create_agent_session(
     require_parts(choice.model)
     if api_key is None:
         require_key(runtime, choice.model, paths)
+    fallback = _fallback(runtime, fallback_model or settings.fallback_model, paths)
+    projections = ProjectionNotes()
     environment = ToolEnvironment(
         cwd=folder,
         variables=lambda: session_variables(session, agent),
@@ -150,6 +157,7 @@ async def create_agent_session(
         messages=stored.messages,
         api_key=api_key,
         session_id=session.id,
+        projections=projections,
     )
     return AgentSession(
         SessionParts(
@@ -160,6 +168,8 @@ async def create_agent_session(
             paths=paths,
             api_key_provider=None if api_key is None else choice.model.provider,
             retry=_retry_policy(settings),
+            fallback=fallback,
+            projections=projections,
             warnings=warnings,
             pause=pause,
             cleanup=(environment.close, runtime.aclose) if models is None else (environment.close,),
@@ -275,6 +285,7 @@ def _agent(
     messages: Sequence[AgentMessage],
     api_key: str | None,
     session_id: str,
+    projections: ProjectionNotes,
 ) -> Agent:
     """The agent. `api_key` is for the provider of `model` alone."""
     try:
@@ -290,11 +301,28 @@ def _agent(
             follow_up_mode=settings.follow_up_mode,
             admit_images=_admission(settings),
             options=StreamOptions(
-                session_id=session_id, timeout=settings.http_timeout, images=not settings.block_images
+                session_id=session_id,
+                cache_retention=settings.cache_retention,
+                thinking_budgets=settings.thinking_budgets,
+                timeout=settings.http_timeout,
+                images=not settings.block_images,
+                on_projection=projections,
             ),
         )
     except SchemaError as error:
         raise ToolSelectionError(f"{error}") from error
+
+
+def _fallback(
+    models: Models, wanted: Model | str | FallbackChooser | None, paths: ConfigPaths
+) -> FallbackChooser | None:
+    """What chooses the next model. One that is named must be there, with a key, before it is needed."""
+    if wanted is None or callable(wanted):
+        return wanted
+    model = wanted if isinstance(wanted, Model) else find_model(models, wanted).model
+    require_parts(model)
+    require_key(models, model, paths)
+    return lambda failed: model
 
 
 def _admission(settings: Settings) -> AdmitImages:

@@ -4,12 +4,12 @@
      "modelThinkingLevels": {"openai/…": "high"}, "defaultTools": ["+grep"],
      "steeringMode": "one-at-a-time", "followUpMode": "one-at-a-time", "defaultProjectTrust": "ask",
      "sessionDir": "…", "shellPath": "…", "shellCommandPrefix": "…", "shellLeftovers": "keep",
-     "httpIdleTimeoutMs": 300000, "credentialStorage": "file",
+     "httpIdleTimeoutMs": 300000, "thinkingBudgets": {"high": 16384}, "fallbackModel": "…", "cacheRetention": "short",
      "retry": {"enabled": true, "maxRetries": 3, "baseDelayMs": 2000, "maxAgentDelayMs": 60000},
      "images": {"autoResize": true, "blockImages": false},
      "compaction": {"enabled": true, "reserveTokens": 16384, "keepRecentTokens": 20000}}
 
-Names, shapes and defaults are the reference's, but for `shellLeftovers` and `credentialStorage`, which it has not. Keys that are not
+Names, shapes and defaults are the reference's, but for `shellLeftovers`, `fallbackModel` and `cacheRetention`, which it has not. Keys that are not
 in the table below are kept and ignored. Objects merge key by key, everything else is replaced, and
 `defaultTools` is kept as one list per file, because a later list may change an earlier one.
 """
@@ -31,6 +31,7 @@ from cantle_ai.model import THINKING_LEVELS
 if TYPE_CHECKING:
     from cantle.tools.environment import ShellLeftovers
     from cantle_agent.queues import QueueMode
+    from cantle_ai.model import CacheRetention
 
 __all__ = ["ProjectTrust", "Settings", "load_settings", "read_session_dir", "save_settings"]
 
@@ -91,6 +92,30 @@ class Settings:
         return cast("ThinkingLevel", level or self.get("defaultThinkingLevel") or "medium")
 
     @property
+    def thinking_budgets(self) -> Mapping[ThinkingLevel, int]:
+        """Tokens that a level may think for, where a provider counts in tokens."""
+        budgets = self.get("thinkingBudgets")
+        return {} if not isinstance(budgets, dict) else cast("Mapping[ThinkingLevel, int]", dict(budgets))
+
+    @property
+    def fallback_model(self) -> str | None:
+        """The model that goes on when the one that was asked has failed for good, as `--model` takes it."""
+        return self._text("fallbackModel")
+
+    @property
+    def cache_retention(self) -> CacheRetention:
+        """How long providers are to keep prompts; `CANTLE_CACHE_RETENTION` goes over the file.
+
+        Raises :class:`UserError` for a variable of another value.
+        """
+        asked = os.environ.get("CANTLE_CACHE_RETENTION") or self.get("cacheRetention") or "short"
+        if asked not in _RETENTIONS:
+            raise UserError(
+                f"CANTLE_CACHE_RETENTION must be none, short or long, not {asked!r}.", "Change or unset it."
+            )
+        return cast("CacheRetention", asked)
+
+    @property
     def steering_mode(self) -> QueueMode:
         return cast("QueueMode", self.get("steeringMode") or "one-at-a-time")
 
@@ -143,11 +168,6 @@ class Settings:
         if value is None:
             return 300.0
         return 0.0 if value == "disabled" else cast("float", value) / 1000
-
-    @property
-    def credential_storage(self) -> Literal["file", "keyring"]:
-        """Where credentials are saved: `auth.json`, or the system's key ring."""
-        return "keyring" if self.get("credentialStorage") == "keyring" else "file"
 
     @property
     def credential_storage(self) -> Literal["file", "keyring"]:
@@ -299,11 +319,17 @@ _TEXTS: _Check = (
 _LEVEL: _Check = _one_of(*THINKING_LEVELS)
 _MODE: _Check = _one_of("all", "one-at-a-time")
 
+_RETENTIONS = ("none", "short", "long")
+
 _KEYS: Final[Mapping[str, _Check]] = {
     "defaultProvider": _TEXT,
     "defaultModel": _TEXT,
     "defaultThinkingLevel": _LEVEL,
     "modelThinkingLevels": _OBJECT,
+    "thinkingBudgets": _OBJECT,
+    **{f"thinkingBudgets.{level}": _COUNT for level in THINKING_LEVELS},
+    "fallbackModel": _TEXT,
+    "cacheRetention": _one_of(*_RETENTIONS),
     "defaultTools": _TEXTS,
     "steeringMode": _MODE,
     "followUpMode": _MODE,
@@ -316,7 +342,6 @@ _KEYS: Final[Mapping[str, _Check]] = {
         lambda value: value == "disabled" or _is_count(value),
         'a whole number of milliseconds or "disabled"',
     ),
-    "credentialStorage": _one_of("file", "keyring"),
     "credentialStorage": _one_of("file", "keyring"),
     "retry": _OBJECT,
     "retry.enabled": _FLAG,

@@ -59,6 +59,7 @@ async def test_at_most_three_times_after_two_four_and_eight_seconds(stage: Any) 
     assert [m.role for m in it.session.messages] == ["user", "assistant"]
 
 
+@pytest.mark.fault("D07")
 async def test_d07_what_the_server_asks_for_is_obeyed_up_to_a_cap(stage: Any) -> None:
     asked = {"error": {"message": "slow down", "status": 429, "retryAfterMs": 7000}}
     too_long = {"error": {"message": "slow down", "status": 429, "retryAfterMs": 10_000_000}}
@@ -67,6 +68,7 @@ async def test_d07_what_the_server_asks_for_is_obeyed_up_to_a_cap(stage: Any) ->
     assert it.waits == [7, 60]
 
 
+@pytest.mark.fault("D08")
 async def test_d08_every_answer_starts_the_count_anew(stage: Any) -> None:
     it = await stage([BUSY, BUSY, CALL, BUSY, BUSY, "There."])
     await it.session.prompt("go")
@@ -82,6 +84,7 @@ async def test_the_count_starts_anew_with_each_prompt(stage: Any) -> None:
     assert it.session.messages[-1].text == "There."
 
 
+@pytest.mark.fault("D09")
 async def test_d09_a_prompt_returns_when_the_whole_cycle_is_over(stage: Any) -> None:
     it = await stage([BUSY, CALL, BUSY, "There."])
     await it.session.prompt("go")

@@ -118,6 +118,9 @@ def _model_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--thinking", choices=LEVELS, metavar="LEVEL", help=f"thinking level: {', '.join(LEVELS)}"
     )
+    group.add_argument(
+        "--fallback-model", metavar="PATTERN", help="model that goes on when the other has failed for good"
+    )
     group.add_argument("--api-key", metavar="KEY", help="key for this run, not stored")
     group.add_argument(
         "--list-models",

@@ -107,6 +107,7 @@ def session_options(options: argparse.Namespace) -> dict[str, Any]:
     return {
         **chosen,
         "thinking_level": options.thinking,
+        "fallback_model": options.fallback_model,
         "api_key": options.api_key,
         "session": choose_session(options),
         "tools": [] if options.no_tools else _names(options.tools),

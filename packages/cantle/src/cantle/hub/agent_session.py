@@ -25,12 +25,15 @@ from cantle.hub.events import (
     AutoRetryEnd,
     AutoRetryStart,
     EntryAppended,
+    ModelFallback,
     QueueUpdate,
     SessionEvent,
     SessionInfoChanged,
     ThinkingLevelChanged,
 )
+from cantle.hub.fallback import Fallback, FallbackChooser
 from cantle.hub.model_selection import checked_level, find_model, require_key, require_parts
+from cantle.hub.projection_notes import ProjectionNotes
 from cantle.hub.queues import queue_update, watch_queues
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Pause, Retry, pause
@@ -72,6 +75,10 @@ class SessionParts(Struct, kw_only=True):
     models: Models
     paths: ConfigPaths
     retry: RetryPolicy = RetryPolicy()
+    fallback: FallbackChooser | None = None
+    """Chooses the model that goes on when retries are spent."""
+    projections: ProjectionNotes
+    """What the agent's requests tell of their projections."""
     api_key_provider: str | None = None
     """A provider that needs no key from elsewhere, because one was given for this session alone."""
     warnings: Sequence[str] = ()
@@ -91,6 +98,7 @@ class AgentSession:
         self._parts = parts
         self._recorder = parts.recorder
         self._retry = Retry(parts.retry)
+        self._fallback = Fallback(parts.fallback)
         self._events = EventHub()
         self._stop = AbortController()
         self._driver: asyncio.Task[object] | None = None
@@ -99,9 +107,10 @@ class AgentSession:
         self._closed = False
         self._close_after_run = False
         self._usage = UsageTotal(parts.session)
-        self._watch = RunWatch(parts.recorder, self._events, self._retry, self._usage)
+        self._watch = RunWatch(parts.recorder, self._events, self._retry, self._fallback, self._usage)
         self.agent.subscribe(self._watch.on_event)
         watch_queues(self.agent, self._events.post)
+        parts.projections.post = self._events.post
 
     def __repr__(self) -> str:
         count = len(self.agent.messages)
@@ -324,12 +333,23 @@ class AgentSession:
         while True:
             await step()
             failed = self._watch.failed
-            if failed is None or not await self._wait_for_retry(failed):
+            if failed is None:
                 return
+            if (other := self._fallback.take()) is not None:
+                await self._fall_back(failed, other)
+            elif not await self._wait_for_retry(failed):
+                return
+            await self._hide(failed)
             step = self.agent.continue_
 
+    async def _fall_back(self, failed: AssistantMessage, other: Model) -> None:
+        """Go on with another model."""
+        text = failed.error_message or "The request failed"
+        await self._emit(ModelFallback(other.provider, other.id, text))
+        await self.set_model(other)
+
     async def _wait_for_retry(self, failed: AssistantMessage) -> bool:
-        """Wait for the next attempt, and take the failure out of what the model is told. False when aborted."""
+        """Wait for the next attempt. False when aborted."""
         wait_ms = self._retry.begin(failed)
         text = failed.error_message or "The request failed"
         begin = AutoRetryStart(self._retry.attempt, self._retry.policy.max_retries, wait_ms, text)
@@ -342,13 +362,14 @@ class AgentSession:
         finally:
             if self._stop.signal.aborted:
                 await self._emit(AutoRetryEnd(False, self._retry.end(), _RETRY_CANCELLED))
-        if self._stop.signal.aborted:
-            return False
+        return not self._stop.signal.aborted
+
+    async def _hide(self, failed: AssistantMessage) -> None:
+        """Take a failure out of what the model is told."""
         if self.agent.messages and self.agent.messages[-1] is failed:
             self.agent.messages.pop()
         if (entry := self._recorder.hide(failed)) is not None:
             await self._emit(EntryAppended(entry))
-        return True
 
     async def _settle(self) -> None:
         if self._watch.unwritten is not None:

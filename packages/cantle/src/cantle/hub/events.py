@@ -2,16 +2,18 @@
 
     agent_start … agent_end {willRetry}
     auto_retry_start, then another agent_start … agent_end, auto_retry_end
+    model_fallback, then another agent_start … agent_end    when retries are spent and another model goes on
     agent_settled                                  last: nothing follows by itself
-    queue_update, thinking_level_changed, session_info_changed, entry_appended     whenever they happen
+    queue_update, thinking_level_changed, session_info_changed, entry_appended, history_projected
+                                                   whenever they happen
 
 The agent's own `agent_end` is replaced by :class:`RunEnd`, which says whether a retry follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -30,11 +32,16 @@ from cantle_agent.messages import AgentMessage
 from cantle_ai.codec import JsonObject
 from cantle_ai.messages import ThinkingLevel
 
+if TYPE_CHECKING:
+    from cantle_ai.history import ProjectionKind
+
 __all__ = [
     "AgentSettled",
     "AutoRetryEnd",
     "AutoRetryStart",
     "EntryAppended",
+    "HistoryProjected",
+    "ModelFallback",
     "QueueUpdate",
     "RunEnd",
     "SessionEvent",
@@ -75,6 +82,25 @@ class AutoRetryEnd(Struct, frozen=True):
     success: bool
     attempt: int
     final_error: str | None = None
+
+
+class ModelFallback(Struct, frozen=True):
+    """Another model goes on from here, because the last one failed for good with `error_message`."""
+
+    type: ClassVar[Literal["model_fallback"]] = "model_fallback"
+    provider: str
+    model_id: str
+    error_message: str
+
+
+class HistoryProjected(Struct, frozen=True):
+    """A request leaves out or changes something of the history, other than the request before it.
+
+    `counts` are by kind. What is stored stays as it is.
+    """
+
+    type: ClassVar[Literal["history_projected"]] = "history_projected"
+    counts: Mapping[ProjectionKind, int]
 
 
 class QueueUpdate(Struct, frozen=True):
@@ -120,6 +146,8 @@ SessionEvent: TypeAlias = (
     | ToolExecutionEnd
     | AutoRetryStart
     | AutoRetryEnd
+    | ModelFallback
+    | HistoryProjected
     | QueueUpdate
     | ThinkingLevelChanged
     | SessionInfoChanged

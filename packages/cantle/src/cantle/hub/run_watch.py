@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from cantle.errors import SessionError
 from cantle.hub.event_hub import EventHub
 from cantle.hub.events import AutoRetryEnd, RunEnd
+from cantle.hub.fallback import Fallback
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Retry
 from cantle.hub.usage_total import UsageTotal
@@ -20,16 +21,19 @@ __all__ = ["RunWatch"]
 class RunWatch:
     """The agent's first listener. What it knows of the current prompt starts anew with :meth:`begin`."""
 
-    def __init__(self, recorder: Recorder, events: EventHub, retry: Retry, usage: UsageTotal) -> None:
+    def __init__(
+        self, recorder: Recorder, events: EventHub, retry: Retry, fallback: Fallback, usage: UsageTotal
+    ) -> None:
         self._recorder = recorder
         self._events = events
         self._retry = retry
+        self._fallback = fallback
         self._usage = usage
         self._signal = AbortSignal()
         self.last: AssistantMessage | None = None
         """The latest answer to the prompt."""
         self.failed: AssistantMessage | None = None
-        """The failure that is to be tried again."""
+        """The failure that is to be tried again, with the same model or another."""
         self.unwritten: SessionError | None = None
         """Why the session file holds no more of the conversation."""
 
@@ -68,8 +72,10 @@ class RunWatch:
     async def _on_run_end(self, event: AgentEnd) -> None:
         last = self.last
         given_up = self._signal.aborted or self.unwritten is not None
-        retry = last is not None and not given_up and self._retry.wanted(last)
-        self.failed = last if retry else None
-        await self._events.emit(RunEnd(event.messages, retry))
+        worth_it = last is not None and not given_up
+        retry = last is not None and worth_it and self._retry.wanted(last)
+        other = last is not None and worth_it and not retry and self._fallback.wanted(last)
+        self.failed = last if retry or other else None
+        await self._events.emit(RunEnd(event.messages, retry or other))
         if not retry and (attempts := self._retry.end()):
             await self._events.emit(AutoRetryEnd(False, attempts, last.error_message if last else None))

@@ -18,6 +18,8 @@ from cantle.hub.events import (
     AutoRetryEnd,
     AutoRetryStart,
     EntryAppended,
+    HistoryProjected,
+    ModelFallback,
     QueueUpdate,
     RunEnd,
     SessionEvent,
@@ -155,6 +157,15 @@ def _record(event: SessionEvent) -> dict[str, Any]:
         case AutoRetryEnd():
             end: dict[str, Any] = {"type": event.type, "success": event.success, "attempt": event.attempt}
             return end if event.final_error is None else {**end, "finalError": event.final_error}
+        case ModelFallback():
+            return {
+                "type": event.type,
+                "provider": event.provider,
+                "modelId": event.model_id,
+                "errorMessage": event.error_message,
+            }
+        case HistoryProjected():
+            return {"type": event.type, "counts": {_camel(kind): n for kind, n in event.counts.items()}}
         case QueueUpdate():
             return {"type": event.type, "steering": list(event.steering), "followUp": list(event.follow_up)}
         case ThinkingLevelChanged():
@@ -167,6 +178,11 @@ def _record(event: SessionEvent) -> dict[str, Any]:
             raise AssertionError("updates are encoded apart")
         case _:
             assert_never(event)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def _tool_record(event: ToolExecutionStart | ToolExecutionUpdate | ToolExecutionEnd) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from cantle.console import READER_GONE, notice
 from cantle.hub.agent_session import AgentSession
-from cantle.hub.events import AutoRetryStart, SessionEvent
+from cantle.hub.events import AutoRetryStart, HistoryProjected, ModelFallback, SessionEvent
 from cantle.modes.failures import describe_failure
 from cantle.modes.output import Output
 from cantle.modes.signals import Signals
@@ -76,15 +76,35 @@ def _write_answer(session: AgentSession, output: Output) -> None:
 
 
 class _TextListener:
-    """Print mode says nothing before the end, except why it waits."""
+    """Print mode says nothing before the end, except why it waits and what it cannot do as asked."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
 
     def __call__(self, event: SessionEvent) -> None:
-        if isinstance(event, AutoRetryStart):
-            seconds = f"{event.delay_ms / 1000:g} s"
-            notice(
-                f"{' '.join(event.error_message.split())}; trying again in {seconds} "
-                f"({event.attempt} of {event.max_attempts})."
-            )
+        match event:
+            case AutoRetryStart():
+                notice(
+                    f"{_line(event.error_message)}; trying again in {event.delay_ms / 1000:g} s "
+                    f"({event.attempt} of {event.max_attempts})."
+                )
+            case ModelFallback():
+                notice(f"{_line(event.error_message)}; going on with {event.provider}/{event.model_id}.")
+            case HistoryProjected():
+                self._tell(event)
+            case _:
+                pass
+
+    def _tell(self, event: HistoryProjected) -> None:
+        from cantle.modes.projections import projection_notes
+
+        for kind, note in projection_notes(event.counts, tuple(self._told)):
+            self._told.add(kind)
+            notice(note)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 class _JsonListener:
