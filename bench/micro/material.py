@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from cantle_agent.messages import AgentMessage
 from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.openai_completions import source
+from cantle_ai.apis.port import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json, encode_json
 from cantle_ai.content import TextContent, ToolCall
@@ -19,6 +20,7 @@ from cantle_ai.usage import Usage
 
 __all__ = [
     "MODEL",
+    "Memory",
     "answers",
     "blocks",
     "calls",
@@ -27,6 +29,7 @@ __all__ = [
     "long_argument",
     "source_text",
     "text_answer",
+    "words",
 ]
 
 MODEL = Model(id="bench", provider="bench", api="openai-completions", base_url="http://127.0.0.1/v1")
@@ -100,17 +103,20 @@ def chunked(events: Sequence[bytes]) -> list[bytes]:
     return blocks([*(b"%x\r\n%b\r\n" % (len(event), event) for event in events), b"0\r\n\r\n"])
 
 
-class _Memory:
-    """A transport whose every answer has a given body."""
+class Memory:
+    """A transport whose every answer has a given body. It keeps the requests."""
 
-    def __init__(self, body: Sequence[bytes]) -> None:
-        self._body = body
+    def __init__(self, body: Sequence[bytes], content_type: str = "text/event-stream") -> None:
+        self.requests: list[HttpRequest] = []
+        self.body = body
+        self._type = content_type
 
     async def send(self, request: HttpRequest, *, signal: AbortSignal | None = None) -> HttpResponse:
-        return HttpResponse(200, {"content-type": "text/event-stream"}, self._chunks())
+        self.requests.append(request)
+        return HttpResponse(200, {"content-type": self._type}, self._chunks())
 
     async def _chunks(self) -> AsyncIterator[bytes]:
-        for block in self._body:
+        for block in self.body:
             yield block
 
     async def aclose(self) -> None:
@@ -122,8 +128,8 @@ def answers(*bodies: Sequence[bytes]) -> StreamFunction:
     left = iter(bodies)
 
     def stream(model: Model, context: Context, options: StreamOptions) -> AssistantMessageStream:
-        transport = _Memory(next(left))
-        events = source(model, context, options, transport=transport, api_key=None, headers={})
+        transport = Memory(next(left))
+        events = source(model, context, options, transport=transport, auth=RequestAuth())
         return AssistantMessageStream(events, AnswerBuilder.of(model), signal=options.signal)
 
     return stream

@@ -15,7 +15,7 @@ from types import FrameType
 
 from bench.micro.cases import Case, Work
 
-__all__ = ["Growth", "Timing", "calibrate", "growth", "time_case"]
+__all__ = ["Growth", "Timing", "best", "calibrate", "growth", "time_case"]
 
 _LOOP = 100_000
 _FACTOR = 10
@@ -47,7 +47,7 @@ def calibrate(rounds: int = 5) -> float:
         for number in range(_LOOP):
             total += table["a"] + len(str(number))
 
-    return _best(loop, rounds) / _LOOP * 1e6
+    return best(loop, rounds) / _LOOP * 1e6
 
 
 def time_case(case: Case, loop: float, *, rounds: int, share: float = 1.0) -> Timing:
@@ -56,7 +56,7 @@ def time_case(case: Case, loop: float, *, rounds: int, share: float = 1.0) -> Ti
     with tempfile.TemporaryDirectory(prefix="cantle-micro-") as folder:
         work = case.make(size, Path(folder))
         work()  # loads what the first use loads
-        microseconds = _best(work, rounds) / size * 1e6
+        microseconds = best(work, rounds) / size * 1e6
     return Timing(case, microseconds, microseconds / loop)
 
 
@@ -67,10 +67,10 @@ def growth(case: Case, *, rounds: int, share: float = 1.0) -> Growth:
         small, large = case.make(size, Path(folder)), case.make(_FACTOR * size, Path(folder))
         small()
         calls = _calls(large) / _calls(small)
-        return Growth(case, calls, _best(large, rounds) / _best(small, rounds))
+        return Growth(case, calls, best(large, rounds) / best(small, rounds))
 
 
-def _best(work: Work, rounds: int) -> float:
+def best(work: Work, rounds: int) -> float:
     """Seconds of CPU of the quickest run."""
     best = float("inf")
     with _without_garbage_collection():

@@ -4,11 +4,13 @@
     .venv/bin/python bench/micro/run.py                    all cases
     .venv/bin/python bench/micro/run.py --only stream      those that have the word in their name
     .venv/bin/python bench/micro/run.py --growth           what ten times the work costs
+    .venv/bin/python bench/micro/run.py --apis             what 10,000 deltas cost by each wire API
     .venv/bin/python bench/micro/run.py --save             make the figures the baseline
 
 CPU time, best of some runs. A figure is compared with the baseline as a multiple of a plain Python loop, so that
 another machine may compare as well. The exit status is 1 when a case costs more than `--limit` times its
-baseline, or, with `--growth`, when ten times the work makes more than eleven times the calls.
+baseline, with `--growth` when ten times the work makes more than eleven times the calls, and with `--apis` when
+an API costs more than 1.5 times the leanest.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
         "--limit", type=float, default=1.5, help="what is too much, next to the baseline (1.5)"
     )
     parser.add_argument("--growth", action="store_true", help="compare with ten times the work instead")
+    parser.add_argument("--apis", action="store_true", help="compare the wire APIs with each other instead")
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     parser.add_argument("--save", action="store_true", help="make them the baseline")
     return parser.parse_args(arguments)
@@ -59,6 +62,8 @@ def main(arguments: Sequence[str]) -> int:
     if not cases or asked.rounds < 1 or asked.share <= 0:
         print("Nothing to measure: see --help for --only, --rounds and --share.", file=sys.stderr)
         return 2
+    if asked.apis:
+        return _apis(asked)
     return _grow(cases, asked) if asked.growth else _time(cases, asked)
 
 
@@ -109,6 +114,14 @@ def _grow(cases: Sequence[Case], asked: argparse.Namespace) -> int:
         found.append(grown)
         print(f"| {case.name} | {grown.calls:.1f} | {grown.time:.1f} |", flush=True)
     return 1 if any(grown.calls > MOST_GROWTH for grown in found) else 0
+
+
+def _apis(asked: argparse.Namespace) -> int:
+    from bench.micro.apis import measure, table
+
+    lines, within = table(list(measure(rounds=asked.rounds, share=asked.share)))
+    print("\n".join(lines), flush=True)
+    return 0 if within else 1
 
 
 if __name__ == "__main__":
