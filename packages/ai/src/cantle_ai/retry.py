@@ -115,6 +115,8 @@ FAULT_CODES = frozenset(
         "internal_error",
         "internal_server_error",
         "internal_server_exception",
+        "malformed_function_call",
+        "malformed_response",
         "model_error_exception",
         "model_stream_error_exception",
         "model_timeout_exception",
@@ -124,9 +126,10 @@ FAULT_CODES = frozenset(
         "timeout",
         "timeout_error",
         "unavailable",
+        "unexpected_tool_call",
     }
 )
-"""Where there is no status, as inside a stream."""
+"""Where there is no status, as inside a stream. Google ends an answer with a word for a slip of the model."""
 PASSING_STATUSES = frozenset({408, 409, 425, 429})
 """Below 500. 409 is how OpenAI reports a lock that was not got in time. 424 is none: there it is the request's fault."""
 FINAL_STATUSES = frozenset({501, 505, 510, 511})

@@ -1,7 +1,8 @@
 """What an endpoint says when it says no, as one :class:`ProviderError`. Shared by the wire APIs.
 
 Bodies that are understood: `{"error": {"message", "code", "type", "metadata"?: {"raw"}}}`, `{"error": "…"}`,
-`{"message": …}`, `{"detail": …}`, each of them also inside a list; else text; a web page is reduced to its title.
+`{"error": {"message", "code": 429, "status": "RESOURCE_EXHAUSTED", "details"}}`, `{"message": …}`, `{"detail": …}`,
+each of them also inside a list; else text; a web page is reduced to its title.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
 
 from cantle_ai.codec import Json, decode_json
 from cantle_ai.errors import ProviderError
@@ -49,18 +52,17 @@ async def error_from_response(response: HttpResponse, secrets: Sequence[str]) ->
         body = b""
     finally:
         await response.aclose()
-    text, code = _from_body(body)
-    message = redacted(f"{status} {text or _meaning(status)}", secrets)
-    return ProviderError(message, status=status, code=code, retry_after=wait)
+    said = _from_body(body)
+    message = redacted(f"{status} {said.text or _meaning(status)}", secrets)
+    wait = said.retry_after if wait is None else wait
+    return ProviderError(message, status=status, code=said.code, retry_after=wait)
 
 
 def error_from_json(raw: Json, secrets: Sequence[str] = ()) -> ProviderError:
     """The error that an endpoint reports inside a stream. A numeric code in the range of statuses is one."""
-    text, code = _from_json({"error": raw})
-    status = int(code) if code is not None and re.fullmatch(r"[45]\d\d", code) else None
-    return ProviderError(
-        redacted(text or "The provider reported an error", secrets), status=status, code=code
-    )
+    said = _from_json({"error": raw})
+    text = redacted(said.text or "The provider reported an error", secrets)
+    return ProviderError(text, status=said.status, code=said.code, retry_after=said.retry_after)
 
 
 def unexpected_body(beginning: bytes, secrets: Sequence[str] = ()) -> ProviderError:
@@ -110,26 +112,35 @@ def quote(data: bytes) -> str:
     return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
 
 
-def _from_body(body: bytes) -> tuple[str | None, str | None]:
-    """Text and code. Either may be missing."""
+class _Said(Struct, frozen=True):
+    """What a body says. Any of it may be missing."""
+
+    text: str | None = None
+    code: str | None = None
+    status: int | None = None
+    """A numeric code in the range of HTTP's statuses."""
+    retry_after: float | None = None
+
+
+def _from_body(body: bytes) -> _Said:
     title = _web_page(body)
     if title is not None:
-        return title or None, None
+        return _Said(title or None)
     try:
         raw = decode_json(body)
     except ValueError:
         text = " ".join(body.decode("utf-8", "replace").split())
-        return _clipped(text) or None, None
+        return _Said(_clipped(text) or None)
     return _from_json(raw)
 
 
-def _from_json(raw: Json) -> tuple[str | None, str | None]:
+def _from_json(raw: Json) -> _Said:
     if isinstance(raw, list):
-        return _from_json(raw[0]) if raw else (None, None)
+        return _from_json(raw[0]) if raw else _Said()
     if isinstance(raw, str):
-        return _clipped(raw), None
+        return _Said(_clipped(raw))
     if not isinstance(raw, dict):
-        return None, None
+        return _Said()
     inner = raw.get("error")
     if isinstance(inner, dict | list):
         return _from_json(inner)
@@ -143,7 +154,17 @@ def _from_json(raw: Json) -> tuple[str | None, str | None]:
     code = next(
         (str(raw[key]) for key in ("code", "type", "status") if isinstance(raw.get(key), str | int)), None
     )
-    return (_clipped(text) if text else None), code
+    status = int(code) if code is not None and re.fullmatch(r"[45]\d\d", code) else None
+    wait = None
+    if isinstance(raw.get("code"), int) and isinstance(word := raw.get("status"), str):
+        # Google's form (google.rpc.Status): the number is the status, and the word is the code.
+        from cantle_ai.apis.rpc_details import quota_of_a_day, retry_delay
+
+        if quota_of_a_day(raw.get("details")):
+            code = "quota_exceeded"
+        else:
+            code, wait = word, retry_delay(raw.get("details"))
+    return _Said(_clipped(text) if text else None, code, status, wait)
 
 
 def _web_page(body: bytes) -> str | None:
