@@ -14,6 +14,7 @@ from cantle_ai.apis.google_chunks import Candidate, Chunk, Counts, Feedback, Fun
 from cantle_ai.apis.http_errors import error_from_json
 from cantle_ai.apis.http_stream import AnswerReader
 from cantle_ai.builder import AnswerBuilder
+from cantle_ai.codec import decode_json
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ErrorKind, ProviderError
@@ -190,9 +191,7 @@ class GoogleReader:
         block = builder.message.content[index]
         assert isinstance(block, ToolCall)
         block.thought_signature = signature or None
-        arguments = bytes(call.args)
-        if arguments != b"null":
-            builder.tool_call_delta(index, arguments.decode("utf-8", "replace"))
+        builder.tool_call_delta(index, _arguments(call))
         builder.end(index)
 
     def _call_id(self, given: str | None) -> str:
@@ -223,6 +222,15 @@ class GoogleReader:
 
 
 _reads: type[AnswerReader] = GoogleReader
+
+
+def _arguments(call: FunctionCall) -> str:
+    """The arguments' JSON text, empty for none. Converters of other APIs send it inside a string."""
+    text = bytes(call.args).decode("utf-8", "replace")
+    if text.startswith('"'):
+        inner = decode_json(text)
+        return inner if isinstance(inner, str) else text
+    return "" if text == "null" else text
 
 
 def _said(reason: str, explanation: str | None) -> str:

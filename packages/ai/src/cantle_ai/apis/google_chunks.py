@@ -140,9 +140,8 @@ def _part(raw: Json) -> Part | None:
 def _call(raw: Json) -> FunctionCall | None:
     if not isinstance(raw, dict):
         return None
-    arguments = raw.get("args")
-    text = arguments.encode("utf-8", "replace") if isinstance(arguments, str) else encode_json(arguments)
-    return FunctionCall(id=_text(raw.get("id")), name=_text(raw.get("name")), args=msgspec.Raw(text))
+    arguments = msgspec.Raw(encode_json(raw.get("args")))
+    return FunctionCall(id=_text(raw.get("id")), name=_text(raw.get("name")), args=arguments)
 
 
 def _feedback(raw: Json) -> Feedback | None:
