@@ -22,6 +22,7 @@ __all__ = [
     "AuthKind",
     "CacheRetention",
     "LiveHeader",
+    "LocalServer",
     "Model",
     "NamedTool",
     "Provider",
@@ -43,6 +44,10 @@ subscription, which some APIs want more headers with."""
 
 LiveHeader: TypeAlias = Literal["session", "initiator", "vision"]
 """What a header of one request says: its session id; who speaks last, `user` or `agent`; `true` if there are images."""
+
+
+LocalServer: TypeAlias = Literal["llama.cpp", "ollama", "lm-studio", "openai"]
+"""Programs that serve models and can be asked which; `openai` stands for all that have `/v1/models` alone."""
 
 
 class NamedTool(Struct, frozen=True):
@@ -98,6 +103,10 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Headers whose value is of the one request; those that have none for it are left out."""
     compat: Mapping[str, Json] = {}
     """Named quirks, by the names of the wire API's compatibility fields."""
+    server: LocalServer | None = None
+    """How it is asked which models it serves now; None for a provider whose models are listed elsewhere."""
+    url_variable: str | None = None
+    """An environment variable that may hold another address for it, in place of `base_url`."""
     automatic: bool = True
     """Whether its models may be chosen where nobody named one. A small local model is offered, never chosen."""
 

@@ -9,6 +9,7 @@ it is made, in the order of :mod:`cantle_ai.auth.resolution`. Nothing is loaded 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -68,8 +69,9 @@ class Models:
         `explain_no_key` words the failure of a request for which a provider has no key, and what to do about it.
         `find_login` gives the login that a provider's row names, in place of the built-in ones.
         """
+        self._environ = os.environ if environ is None else environ
         self._auth = AuthResolver(
-            os.environ if environ is None else environ,
+            self._environ,
             credentials,
             explain_no_key=explain_no_key or _no_key,
             connect=_new_transport,
@@ -87,6 +89,11 @@ class Models:
 
     def add_provider(self, provider: Provider, models: ModelSource = ()) -> None:
         """Add a provider with its models, in place of one of the same id."""
+        address = self._environ.get(provider.url_variable, "").strip() if provider.url_variable else ""
+        if address:
+            from cantle_ai.local_servers import server_url
+
+            provider = msgspec.structs.replace(provider, base_url=server_url(address, provider.base_url))
         self._shelves[provider.id] = _Shelf(provider, models)
 
     def register_api(self, name: str, loader: Callable[[], WireApi]) -> None:
@@ -132,6 +139,31 @@ class Models:
         """The model of exactly that provider and id; of `local`, also of a file by its path."""
         shelf = self._shelves.get(provider_id)
         return None if shelf is None else shelf.find(model_id)
+
+    async def refresh(self, provider_id: str | None = None) -> None:
+        """Ask servers of this machine which models they serve now: that of one provider, or all that can be asked.
+
+        A provider that is named has to answer: raises :class:`ConfigurationError` with what to do where it does
+        not. Of all, those that do not answer have no models. Names that are no server's are passed over.
+        """
+        asked = [
+            shelf
+            for shelf in self._shelves.values()
+            if shelf.provider.server is not None and provider_id in (None, shelf.provider.id)
+        ]
+        if provider_id is not None:
+            for shelf in asked:
+                await self._ask(shelf)
+            return
+        import asyncio
+
+        async def ask(shelf: _Shelf) -> None:
+            with contextlib.suppress(ConfigurationError):
+                await self._ask(shelf)
+
+        async with asyncio.TaskGroup() as group:
+            for shelf in asked:
+                group.create_task(ask(shelf))
 
     def configured(self, provider_id: str) -> bool:
         """Whether a request to the provider would have a key, as far as can be told without running a command."""
@@ -245,6 +277,15 @@ class Models:
             if close is not None:
                 await close()
 
+    async def _ask(self, shelf: _Shelf) -> None:
+        from cantle_ai.local_servers import served_models
+
+        shelf.serve(())
+        auth = (await self._auth.resolve(shelf.provider, None, None)).auth
+        headers = {"authorization": f"Bearer {auth.api_key}"} if auth.api_key else {}
+        headers.update({name.lower(): value for name, value in auth.headers.items()})
+        shelf.serve(await served_models(shelf.provider, transport=self._port(), headers=headers))
+
     def _provider_of(self, model: Model) -> Provider:
         provider = self.provider(model.provider)
         if provider is None:
@@ -293,6 +334,11 @@ class _Shelf:
             for file, entry in self._files:
                 self._change(self._models, file, entry)
         return self._models
+
+    def serve(self, models: Sequence[Model]) -> None:
+        """Take the models that its server has now."""
+        self._source = models
+        self._models = None
 
     def find(self, model_id: str) -> Model | None:
         """The model of that id, listed or not."""
