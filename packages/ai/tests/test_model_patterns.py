@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from cantle_ai.model import Model
 from cantle_ai.model_patterns import ModelPatternError, match_models, resolve_model, split_level
 from cantle_ai.models import Models
 from cantle_ai.usage import Price
+from tests.support.reference import evaluated
 
 
 def row(provider: str, id: str, name: str = "") -> Model:
@@ -83,6 +86,7 @@ def test_a_provider_narrows_it(pattern: str, provider: str, key: str) -> None:
     assert resolve_model(pattern, ROWS, provider).model.key == key
 
 
+@pytest.mark.parity("models.patterns-part")
 def test_a_model_of_several_providers_must_be_named_in_full() -> None:
     with pytest.raises(ModelPatternError, match='"shared" is a model of several providers') as caught:
         resolve_model("shared", ROWS)
@@ -191,10 +195,87 @@ def test_a_list_takes_a_shared_model_from_each_provider_and_names_what_means_not
 
 def test_the_catalog_s_models_are_found() -> None:
     rows = Models(environ={}).list()
-    for pattern, id in (
-        ("sol", "gpt-6.2-sol"),
-        ("gpt-6", "gpt-6.2-sol"),
-        ("4o", "gpt-4o-mini"),
-        ("GPT-6 Sol", "gpt-6-sol"),
+    for pattern, key in (
+        ("openai/sol", "openai/gpt-6.2-sol"),
+        ("openai/gpt-6", "openai/gpt-6.2-sol"),
+        ("openai/4o", "openai/gpt-4o-mini"),
+        ("openai/GPT-6 Sol", "openai/gpt-6-sol"),
+        ("anthropic/sonnet:high", "anthropic/claude-sonnet-5-5"),
+        ("openrouter/sonnet", "openrouter/anthropic/claude-sonnet-5.5"),
+        ("openrouter/kimi", "openrouter/moonshotai/kimi-k3.1-pro"),
+        ("openrouter/gpt-5", "openrouter/openai/gpt-5"),
+        ("openrouter/google/gemma-4-31b-it:free", "openrouter/google/gemma-4-31b-it:free"),
+        ("fireworks/kimi-k3", "fireworks/accounts/fireworks/models/kimi-k3"),
     ):
-        assert resolve_model(pattern, rows).model.id == id
+        assert resolve_model(pattern, rows).model.key == key
+
+
+@pytest.mark.parity("models.patterns-credentials")
+def test_a_gateway_with_credentials_may_have_the_very_id_that_names_another_provider() -> None:
+    """`openai/gpt-5` is a model of OpenAI's, and an id of the router's."""
+
+    def meant(*usable: str) -> str:
+        return resolve_model("openai/gpt-5:low", ROWS, has_auth=usable.__contains__).model.key
+
+    assert (meant("router"), meant("openai")) == ("router/openai/gpt-5", "openai/gpt-5")
+    assert meant("openai", "router") == meant() == "openai/gpt-5"
+    scope = match_models(["openai/gpt-5"], ROWS, has_auth=lambda provider: provider == "router")
+    assert [found.model.key for found in scope.models] == ["router/openai/gpt-5"]
+
+
+@pytest.mark.parity("models.patterns-part")
+def test_a_variant_of_a_model_and_another_name_for_one_are_meant_only_by_name() -> None:
+    rows = [
+        row("r", "m/sonnet-5"),
+        row("r", "m/sonnet-5:batch"),
+        row("r", "~m/sonnet-latest"),
+        row("r", "odd:batch"),
+    ]
+    assert resolve_model("sonnet", rows).model.id == "m/sonnet-5"
+    assert resolve_model("sonnet-5:batch", rows).model.id == "m/sonnet-5:batch"
+    assert resolve_model("latest", rows).model.id == "~m/sonnet-latest"
+    assert resolve_model("batch", rows).model.id == "odd:batch"
+
+
+@pytest.mark.reference
+@pytest.mark.parity("models.patterns")
+def test_names_in_full_mean_the_same_models_as_in_the_reference() -> None:
+    texts = [
+        "gpt-5", "gpt-5:high", "GPT-5", "openai/gpt-5", "openai/gpt-5:low", "OPENAI/GPT-5", "claude-opus-5-5:max",
+        "anthropic/claude-opus-5-5", "google/gemma-4-31b-it:free", "openrouter/google/gemma-4-31b-it:free",
+        "openrouter/google/gemma-4-31b-it:free:high", "moonshotai/kimi-k2.7-code", "zai/glm-5.3", "openrouter/auto",
+        "us.anthropic.claude-opus-5-5", "~anthropic/claude-opus-latest", "openrouter/~deepseek/deepseek-pro-latest",
+        "anthropic/sonnet", "nothing-at-all",
+    ]  # fmt: skip
+    usable = [[], ["openai"], ["anthropic"], ["openrouter"], ["openai", "openrouter"]]
+    cases = [[text, names] for text in texts for names in usable]
+    script = f"""
+        import {{ resolve }} from "node:path";
+        import {{ pathToFileURL }} from "node:url";
+        import {{ builtinProviders }} from "@earendil-works/pi-ai/providers/all";
+        const path = resolve("node_modules/@earendil-works/pi-coding-agent/dist/core/model-resolver.js");
+        const {{ resolveModelReference }} = await import(pathToFileURL(path).href);
+        const models = builtinProviders().filter(({{ id }}) => id !== "radius").flatMap((row) => row.getModels());
+        const told = {json.dumps(cases)}.map(([text, usable]) => {{
+            const asked = {{ text, thinkingSuffix: "strict", fuzzy: true }};
+            const found = resolveModelReference(asked, models, (id) => usable.includes(id));
+            const {{ provider, id }} = found.model ?? {{}};
+            return found.status === "resolved" ? [`${{provider}}/${{id}}`, found.thinkingLevel ?? null] : found.status;
+        }});
+        console.log(JSON.stringify(told));
+    """
+    rows = [model for model in Models(environ={}).list() if model.provider != "local"]
+
+    def ours(text: str, usable: list[str]) -> list[str | None] | str:
+        try:
+            found = resolve_model(text, rows, has_auth=usable.__contains__)
+        except ModelPatternError as error:
+            return "ambiguous" if error.candidates else "not-found"
+        return [found.model.key, found.thinking_level]
+
+    differing = {
+        f"{text} {names}": (mine, theirs)
+        for (text, names), theirs in zip(cases, evaluated(script), strict=True)
+        if (mine := ours(str(text), list(names))) != theirs
+    }
+    assert differing == {}

@@ -1,8 +1,10 @@
 """Which model a person means: `openai/gpt-5:high`, `gpt-5`, `sol`, or for lists `openai/gpt-*`.
 
-A pattern is, in this order: an exact id, `provider/id` or a name, whatever the case; else a part of one; each
-with `:level` behind it if the whole is nothing. Ids may contain `/` and `:` themselves, so the whole is always
-tried first. Of several models of one provider the newest is meant: no date in its id, the highest version.
+A pattern is, in this order: an exact id or `provider/id`; a name; what stands behind the last `/` of an id; a part of
+one. Case does not count, and `:level` may stand behind each if the whole is nothing: ids may contain `/` and `:`
+themselves, so the whole is always tried first. `openai/gpt-5` may be an id of a gateway, too: of several models, those
+of providers with credentials are meant, and then the one that is named in full. Of several of one provider the newest
+is meant: no variant of another (`…:batch`), no date in its id, the highest version.
 """
 
 from __future__ import annotations
@@ -116,32 +118,51 @@ def _matches(pattern: str, pool: Sequence[Model]) -> list[Model]:
     prefix, slash, rest = text.partition("/")
     inside = [model for model in pool if slash and rest and model.provider.casefold() == prefix]
     return (
-        [model for model in inside if model.id.casefold() == rest]
-        or [model for model in pool if text == model.id.casefold()]
+        [model for model in pool if text in (model.id.casefold(), model.key.casefold())]
         or [model for model in pool if text == model.name.casefold()]
+        or [model for model in inside if rest == _tail(model)]
+        or [model for model in pool if text == _tail(model)]
         or [model for model in inside if _contains(model, rest)]
         or [model for model in pool if _contains(model, text)]
     )
+
+
+def _tail(model: Model) -> str:
+    return model.id.rpartition("/")[2].casefold()
 
 
 def _contains(model: Model, text: str) -> bool:
     return text in model.id.casefold() or text in model.name.casefold()
 
 
-def _choose(pattern: str, found: Sequence[Model], has_auth: Callable[[str], bool] | None) -> Model:
+def _usable(pattern: str, found: Sequence[Model], has_auth: Callable[[str], bool] | None) -> Sequence[Model]:
+    """Those of providers with credentials, if any; of these the one that is named in full."""
     usable = [model for model in found if has_auth is None or has_auth(model.provider)] or found
+    return [model for model in usable if model.key.casefold() == pattern.strip().casefold()] or usable
+
+
+def _choose(pattern: str, found: Sequence[Model], has_auth: Callable[[str], bool] | None) -> Model:
+    usable = _usable(pattern, found, has_auth)
     if len({model.provider for model in usable}) > 1:
         best = _best_of_each(usable)
         raise ModelPatternError(
             f'"{pattern}" is a model of several providers: {_names(best)}. Name one of these',
             [model.key for model in best],
         )
-    return max(usable, key=_age)
+    return max(_plain(usable), key=_age)
+
+
+def _plain(found: Sequence[Model]) -> Sequence[Model]:
+    """Without names for others (`~maker/latest`) and variants (`…:batch`) of what is found, too."""
+    ids = {model.id for model in found}
+    return [
+        model for model in found if model.id.rpartition(":")[0] not in ids and not model.id.startswith("~")
+    ] or found
 
 
 def _best_of_each(found: Sequence[Model]) -> list[Model]:
     best: dict[str, Model] = {}
-    for model in sorted(found, key=_age):
+    for model in sorted(_plain(found), key=_age):
         best[model.provider] = model
     return sorted(best.values(), key=lambda model: model.key)
 
@@ -177,9 +198,7 @@ def _listed(
         if _is_glob(text):
             found = _globbed(text, known)
         else:
-            matched = _matches(text, known)
-            usable = [model for model in matched if has_auth is None or has_auth(model.provider)]
-            found = _best_of_each(usable or matched)
+            found = _best_of_each(_usable(text, _matches(text, known), has_auth))
         if found:
             return found, level
     return [], None
