@@ -6,6 +6,7 @@ From the reference of the API (ai.google.dev/api/generate-content), and the type
 from __future__ import annotations
 
 from collections.abc import Mapping
+
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.server.body import Body, read_body
 from cantle_ai.testing.server.dialects.google_contents import (
