@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-__all__ = ["READER_GONE", "Results", "notice", "open_missing_streams", "warn"]
+__all__ = ["READER_GONE", "Results", "notice", "open_missing_streams", "say_aside", "warn"]
 
 READER_GONE = 141
 """Exit code when nobody reads stdout any more: what a shell says of a program that SIGPIPE ended. Nothing is printed."""
@@ -55,6 +55,11 @@ def warn(text: str) -> None:
     _complain(f"warning: {_inside_a_line(text)}")
 
 
+def say_aside(text: str, *, end: str = "\n") -> None:
+    """Speak with the user on stderr, where a command has more to say than one notice. Control characters are shown."""
+    _write_aside(f"{text.translate(_COMMANDS)}{end}")
+
+
 def _inside_a_line(sentence: str) -> str:
     first, space, rest = sentence.partition(" ")
     word = first.isalpha() and first == first.capitalize()
@@ -62,11 +67,15 @@ def _inside_a_line(sentence: str) -> str:
 
 
 def _complain(text: str) -> None:
+    _write_aside(f"cantle: {text.translate(_COMMANDS)}\n")
+
+
+def _write_aside(text: str) -> None:
     stream = sys.stderr
     if stream is None or stream.closed:  # by a tool, which runs in this process
         return
     try:
-        stream.write(_fitting(f"cantle: {text.translate(_COMMANDS)}\n", stream.encoding))
+        stream.write(_fitting(text, stream.encoding))
         stream.flush()
     except OSError:
         _discard(stream.fileno())

@@ -16,9 +16,7 @@ __all__ = ["dispatch"]
 ENTRY_POINTS: Final = "cantle.commands"
 """Entry-point group of other distributions' sub-commands: functions from arguments to an exit code."""
 
-_COMMANDS_OF_PI: Final = frozenset(
-    {"install", "remove", "uninstall", "update", "list", "config", "auth", "mcp"}
-)
+_COMMANDS_OF_PI: Final = frozenset({"install", "remove", "uninstall", "update", "list", "config", "mcp"})
 """Words that its users type out of habit: here they would be prompts, with all that an agent may do."""
 
 _WORD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -60,6 +58,10 @@ def _command(word: str) -> Callable[[list[str]], int] | None:
         return main
     if word == "local":
         from cantle.local import main
+
+        return main
+    if word == "auth":
+        from cantle.auth import main
 
         return main
     from importlib.metadata import entry_points
