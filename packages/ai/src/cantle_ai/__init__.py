@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cantle_ai.context import Context, ToolDefinition
     from cantle_ai.errors import CantleAIError, ConfigurationError, ErrorDetails, ProviderError
     from cantle_ai.events import AssistantMessageEvent
+    from cantle_ai.history import ProjectionReport
     from cantle_ai.messages import (
         AssistantMessage,
         Message,
@@ -33,7 +34,15 @@ if TYPE_CHECKING:
         UnknownMessage,
         UserMessage,
     )
-    from cantle_ai.model import Model, Provider, StreamOptions
+    from cantle_ai.model import (
+        CacheRetention,
+        Model,
+        NamedTool,
+        Provider,
+        ResponseSchema,
+        StreamOptions,
+        ToolChoice,
+    )
     from cantle_ai.model_patterns import ModelPatternError, resolve_model
     from cantle_ai.models import Models
     from cantle_ai.models_file import ModelsFile, load_models_file
@@ -52,6 +61,7 @@ __all__ = [
     "AssistantMessage",
     "AssistantMessageEvent",
     "AssistantMessageStream",
+    "CacheRetention",
     "CantleAIError",
     "ConfigurationError",
     "Content",
@@ -64,10 +74,13 @@ __all__ = [
     "ModelPatternError",
     "Models",
     "ModelsFile",
+    "NamedTool",
     "Price",
     "PriceTier",
+    "ProjectionReport",
     "Provider",
     "ProviderError",
+    "ResponseSchema",
     "RetryPolicy",
     "StopReason",
     "StreamFunction",
@@ -77,6 +90,7 @@ __all__ = [
     "ThinkingContent",
     "ThinkingLevel",
     "ToolCall",
+    "ToolChoice",
     "ToolDefinition",
     "ToolResultMessage",
     "UnknownContent",
@@ -102,6 +116,7 @@ _MODULES = {
     "AssistantMessage": "cantle_ai.messages",
     "AssistantMessageEvent": "cantle_ai.events",
     "AssistantMessageStream": "cantle_ai.stream",
+    "CacheRetention": "cantle_ai.model",
     "CantleAIError": "cantle_ai.errors",
     "ConfigurationError": "cantle_ai.errors",
     "Content": "cantle_ai.content",
@@ -114,10 +129,13 @@ _MODULES = {
     "ModelPatternError": "cantle_ai.model_patterns",
     "Models": "cantle_ai.models",
     "ModelsFile": "cantle_ai.models_file",
+    "NamedTool": "cantle_ai.model",
     "Price": "cantle_ai.usage",
     "PriceTier": "cantle_ai.usage",
+    "ProjectionReport": "cantle_ai.history",
     "Provider": "cantle_ai.model",
     "ProviderError": "cantle_ai.errors",
+    "ResponseSchema": "cantle_ai.model",
     "RetryPolicy": "cantle_ai.retry_policy",
     "StopReason": "cantle_ai.messages",
     "StreamFunction": "cantle_ai.stream",
@@ -127,6 +145,7 @@ _MODULES = {
     "ThinkingContent": "cantle_ai.content",
     "ThinkingLevel": "cantle_ai.messages",
     "ToolCall": "cantle_ai.content",
+    "ToolChoice": "cantle_ai.model",
     "ToolDefinition": "cantle_ai.context",
     "ToolResultMessage": "cantle_ai.messages",
     "UnknownContent": "cantle_ai.content",
