@@ -70,6 +70,7 @@ class MistralReader:
         self._taken: set[str] | None = None
         self._block = -1
         self._thinks = False
+        self._signed: str | None = None
         self._calls: list[_Call] = []
 
     @property
@@ -159,10 +160,11 @@ class MistralReader:
     def _think(self, thought: str, signature: str | None) -> None:
         if not thought and not signature:
             return
-        if self._block < 0 or not self._thinks:
-            self._block, self._thinks = self._builder.thinking_start(), True
+        if self._block < 0 or not self._thinks or self._signed not in (None, signature):
+            self._block, self._thinks, self._signed = self._builder.thinking_start(), True, None
         self._builder.thinking_delta(self._block, thought)
-        if signature:
+        if signature:  # what comes after it is another thought
+            self._signed = signature
             block = self._builder.message.content[self._block]
             assert isinstance(block, ThinkingContent)
             block.signature = signature
