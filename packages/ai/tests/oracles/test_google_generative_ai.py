@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -19,26 +20,30 @@ from tests.support.extras import needs
 pytestmark = needs("oracles")
 
 
-def read(base_url: str) -> Canonical:
-    """By the SDK's own iterator over a stream. It accumulates nothing: the parts are all there is."""
-    from google import genai
-    from google.genai import types
+class Sdk:
+    """The SDK's own iterator over a stream. It accumulates nothing: the parts are all there is."""
 
-    options = types.HttpOptions(base_url=base_url.removesuffix("/v1beta"), api_version="v1beta")
-    with genai.Client(api_key="k", http_options=options) as client:
-        chunks = list(client.models.generate_content_stream(model="m-1", contents="Hi"))
-    return _canonical(chunks)
+    def __init__(self, *, vertexai: bool) -> None:
+        self._vertexai = vertexai
+        self._clients: dict[str, Any] = {}
 
+    def __call__(self, base_url: str) -> Canonical:
+        client = self._clients.get(base_url)
+        if client is None:
+            client = self._clients[base_url] = self._client(base_url)
+        return _canonical(list(client.models.generate_content_stream(model="m-1", contents="Hi")))
 
-def read_vertex(base_url: str) -> Canonical:
-    """The same over the other door."""
-    from google import genai
-    from google.genai import types
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
 
-    options = types.HttpOptions(base_url=base_url, api_version="v1")
-    with genai.Client(vertexai=True, api_key="k", http_options=options) as client:
-        chunks = list(client.models.generate_content_stream(model="m-1", contents="Hi"))
-    return _canonical(chunks)
+    def _client(self, base_url: str) -> Any:
+        from google import genai
+        from google.genai import types
+
+        version = "v1" if self._vertexai else "v1beta"
+        options = types.HttpOptions(base_url=base_url.removesuffix("/v1beta"), api_version=version)
+        return genai.Client(vertexai=self._vertexai, api_key="k", http_options=options)
 
 
 def _canonical(chunks: list[Any]) -> Canonical:
@@ -100,11 +105,13 @@ KINDS = Kinds(cache_write=False)
 
 
 async def test_answers_agree():
-    await check_answers(COLUMN, read, kinds=KINDS, reduce=reduce)
+    with closing(Sdk(vertexai=False)) as sdk:
+        await check_answers(COLUMN, sdk, kinds=KINDS, reduce=reduce)
 
 
 async def test_answers_of_vertex_agree():
-    await check_answers(VERTEX, read_vertex, kinds=KINDS, reduce=reduce)
+    with closing(Sdk(vertexai=True)) as sdk:
+        await check_answers(VERTEX, sdk, kinds=KINDS, reduce=reduce)
 
 
 async def test_requests_are_what_the_sdk_knows():
