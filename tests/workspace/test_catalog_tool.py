@@ -74,9 +74,10 @@ def test_the_first_to_offer_stands_first_and_the_others_keep_their_order() -> No
 def test_addresses_and_apis_of_the_row_are_not_repeated() -> None:
     spoken = model("a", api="anthropic-messages", baseUrl="https://p.example")
     elsewhere = model("b", baseUrl="https://eu.p.example/v1")
-    unfilled = model("c", baseUrl="https://{location}-p.example")
-    told = [(entry.get("api"), entry.get("baseUrl")) for entry in entries(spoken, elsewhere, unfilled)]
-    assert told == [("anthropic-messages", None), (None, "https://eu.p.example/v1"), (None, None)]
+    told = [(entry.get("api"), entry.get("baseUrl")) for entry in entries(spoken, elsewhere)]
+    assert told == [("anthropic-messages", None), (None, "https://eu.p.example/v1")]
+    free = Provider(id="p", name="P", base_url="", api="openai-completions")
+    assert "baseUrl" not in catalog_text(free, {"models": [elsewhere]}, source="s", date="2026-01-01")
 
 
 def test_what_most_models_have_is_said_once_and_taken_back_where_it_is_not_so() -> None:

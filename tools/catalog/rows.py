@@ -85,10 +85,8 @@ def _entry(provider: Provider, model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _differs(address: str | None, usual: str) -> bool:
-    """Whether it is an address of the model's own. One that is still to be filled in is the row's business."""
-    return (
-        bool(address) and "{location}" not in str(address) and str(address).rstrip("/") != usual.rstrip("/")
-    )
+    """Whether it is an address of the model's own. A row without one leaves it to the API to work it out."""
+    return bool(address and usual) and str(address).rstrip("/") != usual.rstrip("/")
 
 
 def _cost(model: Mapping[str, Any]) -> dict[str, Any] | None:

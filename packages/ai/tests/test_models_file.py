@@ -154,7 +154,7 @@ def test_an_entry_adds_a_model_or_replaces_one(tmp_path: Path) -> None:
     assert found(changed, "openai", "gpt-5").max_tokens == 5
     assert found(changed, "openai", "gpt-5").price is None
     assert found(changed, "openai", "mine").base_url == "https://api.openai.com/v1"
-    assert found(changed, "openai", "mine").api == "openai-completions"
+    assert found(changed, "openai", "mine").api == "openai-responses"
     assert len(changed.list("openai")) == len(Models(environ={}).list("openai")) + 1
 
 
@@ -292,7 +292,7 @@ def test_the_documented_example_loads(tmp_path: Path) -> None:
     example = re.search(r"```json\n(.*?)```", page, re.DOTALL)
     assert example is not None
     runtime = models(tmp_path, example[1])
-    assert [provider.id for provider in runtime.providers] == ["openai", "local", "home"]
+    assert [provider.id for provider in runtime.providers] == [*(row.id for row in BUILTIN_PROVIDERS), "home"]
     assert found(runtime, "home", "qwen2.5-coder:7b").context_window == 32_768
     assert found(runtime, "openai", "gpt-5").max_tokens == 32_000
     assert runtime.configured("home")

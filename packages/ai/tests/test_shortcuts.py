@@ -41,7 +41,7 @@ async def test_complete_gives_the_whole_message() -> None:
 
 
 async def test_a_failed_request_is_an_answer_for_complete() -> None:
-    message = await cantle_ai.complete("gpt-5", "hello", models=Models(environ={}))
+    message = await cantle_ai.complete("openai/gpt-5", "hello", models=Models(environ={}))
     assert message.stop_reason == "error"
     assert "Set OPENAI_API_KEY" in (message.error_message or "")
 

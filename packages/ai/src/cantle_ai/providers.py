@@ -47,10 +47,10 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         id="openai",
         name="OpenAI",
         base_url="https://api.openai.com/v1",
-        api="openai-completions",
+        api=_RESPONSES,
         key_variables=("OPENAI_API_KEY",),
         login="openai-codex",
-        # https://platform.openai.com/docs/api-reference/chat/create
+        # https://platform.openai.com/docs/api-reference/responses/create, …/chat/create
         compat={
             "supportsStore": True,
             "supportsDeveloperRole": True,

@@ -53,7 +53,7 @@ def test_the_provider_is_there_and_never_chosen_by_itself() -> None:
     models = Models(environ={})
     provider = models.provider("local")
     assert provider is not None and not provider.automatic and models.configured("local")
-    assert all(row.automatic for row in models.providers if row.id != "local")
+    assert all(row.automatic for row in models.providers if not row.key_optional)
 
 
 def test_the_packaged_model_is_found_in_a_folder_in_either_layout(

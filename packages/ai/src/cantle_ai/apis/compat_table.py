@@ -40,6 +40,12 @@ def _mistral_conversations() -> type[Struct]:
     return MistralConversationsCompat
 
 
+def _bedrock_converse() -> type[Struct]:
+    from cantle_ai.apis.bedrock_converse_compat import BedrockConverseCompat
+
+    return BedrockConverseCompat
+
+
 COMPAT: Mapping[str, Callable[[], type[Struct]]] = {
     "openai-completions": _openai_completions,
     "openai-responses": _openai_responses,
@@ -48,6 +54,7 @@ COMPAT: Mapping[str, Callable[[], type[Struct]]] = {
     "anthropic-messages": _anthropic_messages,
     "google-generative-ai": _google,
     "google-vertex": _google,
+    "bedrock-converse-stream": _bedrock_converse,
     "mistral-conversations": _mistral_conversations,
 }
 """What gives the quirks of an API, by its name. An API that is not here has none."""
