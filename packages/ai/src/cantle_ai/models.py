@@ -172,11 +172,6 @@ class Models:
             return True
         return provider is not None and self._auth.configured(provider)
 
-    def unset_variable(self, provider_id: str) -> str | None:
-        """The environment variable that a provider's configured key or address refers to and that is not set."""
-        source = self.auth_source(provider_id)
-        return None if source is None else next(iter(source.missing), None)
-
     def api_problem(self, model: Model) -> str | None:
         """Why no request can be made to `model`, whatever its key: its API is not known here. None when it is."""
         if model.provider in self._streams or model.api in self._apis:

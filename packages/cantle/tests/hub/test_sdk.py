@@ -75,7 +75,7 @@ def test_the_public_names_are_what_they_say() -> None:
             {},
             {},
             ModelSelectionError,
-            "no provider has a key.* OPENAI_API_KEY.*auth.json.*models.json.* --api-key",
+            "no provider has a key.* OPENAI_API_KEY.*cantle auth login.*models.json.* --api-key",
         ),
         ({}, {"model": "nope"}, ModelSelectionError, 'No model matches "nope"'),
         ({}, {"model": "nope", "provider": "nowhere"}, ModelSelectionError, 'No provider "nowhere"'),

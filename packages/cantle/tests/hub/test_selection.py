@@ -10,6 +10,7 @@ from cantle.hub.model_selection import choose_level, choose_model, find_model, r
 from cantle.hub.tool_selection import select_tools
 from cantle.paths import ConfigPaths
 from cantle.settings import Settings
+from cantle_ai.auth.resolution import AuthSource
 from cantle_ai.codec import JsonObject
 from cantle_ai.model import Model, Provider
 
@@ -86,7 +87,7 @@ class Shelf:
     def __init__(self, *models: Model, keys: Sequence[str]) -> None:
         self._models = models
         self._keys = keys
-        self.unset: dict[str, str] = {}
+        self.unset: dict[str, AuthSource] = {}
         ids = dict.fromkeys(model.provider for model in models)
         self.providers = [
             Provider(id=id, name=id, base_url="", api="x", key_variables=(f"{id.upper()}_API_KEY",))
@@ -102,7 +103,7 @@ class Shelf:
     def configured(self, provider_id: str) -> bool:
         return provider_id in self._keys
 
-    def unset_variable(self, provider_id: str) -> str | None:
+    def auth_source(self, provider_id: str) -> AuthSource | None:
         return self.unset.get(provider_id)
 
     def api_problem(self, model: Model) -> str | None:
@@ -213,7 +214,7 @@ def test_no_key_anywhere_names_the_ways() -> None:
     shelf = Shelf(model("a", "m"), keys=())
     with pytest.raises(ModelSelectionError) as caught:
         choose_model(shelf, Settings(), paths=PATHS)
-    for way in ("Set A_API_KEY", str(PATHS.auth), str(PATHS.models), "--api-key"):
+    for way in ("Set A_API_KEY", "`cantle auth login`", str(PATHS.models), "--api-key"):
         assert way in str(caught.value)
     with pytest.raises(ModelSelectionError, match=r"the model a/m of the session, .* no other provider"):
         choose_model(shelf, Settings(), paths=PATHS, from_session=("a", "m"))
@@ -222,24 +223,51 @@ def test_no_key_anywhere_names_the_ways() -> None:
 def test_a_model_without_a_key_names_its_providers_variable() -> None:
     require_key(SHELF, model("beta", "any"), PATHS)
     with pytest.raises(
-        ModelSelectionError, match=r"no key for the provider alpha\. Set ALPHA_API_KEY, give --api-key"
+        ModelSelectionError,
+        match=r"no key for the provider alpha\. Set ALPHA_API_KEY, run `cantle auth login alpha`, give --api-key",
     ):
         require_key(SHELF, model("alpha", "any"), PATHS)
-    with pytest.raises(ModelSelectionError, match=r"no key for the provider other\. Give --api-key"):
+    with pytest.raises(
+        ModelSelectionError,
+        match=r"no key for the provider other\. Run `cantle auth login other`, give --api-key",
+    ):
         require_key(SHELF, model("other", "any"), PATHS)
 
 
 def test_a_variable_that_is_named_as_a_key_and_not_set_is_named() -> None:
     shelf = Shelf(model("a", "m"), model("b", "m"), keys=())
-    shelf.unset = {"b": "NOPE"}
+    shelf.unset = {"b": AuthSource(kind="models.json", missing=("NOPE",))}
     unset = f"The variable NOPE, which {PATHS.models} names as the key of the provider b, is not set"
     with pytest.raises(ModelSelectionError) as caught:
         require_key(shelf, model("b", "m"), PATHS)
     assert str(caught.value) == f"{unset}. Set that environment variable, or give --api-key."
     with pytest.raises(ModelSelectionError) as caught:
         choose_model(shelf, Settings(), paths=PATHS)
-    assert str(caught.value).startswith(f"{unset}, and no other provider has a key. Set NOPE, save a key in")
+    assert str(caught.value).startswith(
+        f"{unset}, and no other provider has a key. Set NOPE, run `cantle auth login`,"
+    )
     assert "A_API_KEY" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            AuthSource(kind="stored-key", missing=("NOPE",)),
+            "The variable NOPE, which the saved key of the provider b refers to, is not set.",
+        ),
+        (
+            AuthSource(kind="environment", name="B_KEY", needed=("B_ACCOUNT",)),
+            "The variable B_ACCOUNT, which the provider b needs, is not set.",
+        ),
+    ],
+)
+def test_a_variable_that_a_saved_key_or_an_address_needs_is_named(source: AuthSource, text: str) -> None:
+    shelf = Shelf(model("b", "m"), keys=())
+    shelf.unset = {"b": source}
+    with pytest.raises(ModelSelectionError) as caught:
+        require_key(shelf, model("b", "m"), PATHS)
+    assert str(caught.value).startswith(f"{text} Set that environment variable")
 
 
 def test_a_model_whose_api_is_unknown_is_not_chosen_by_itself() -> None:

@@ -55,6 +55,8 @@ class CredentialFile:
         if entry is None:
             return None
         try:
+            if not isinstance(entry, dict):
+                raise FieldError(f"the entry {provider_id!r}", "must be an object")
             return credential_from_json(entry, provider_id)
         except FieldError as error:
             text = f'{error}. Write it as {{"type": "api_key", "key": "…"}}, or run `cantle auth login {provider_id}`'

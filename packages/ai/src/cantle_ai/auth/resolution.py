@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from cantle_ai.auth.credentials import (
@@ -54,7 +55,14 @@ class AuthSource(Struct, frozen=True, kw_only=True):
     expires: int | None = None
     """Of a login: when its token ends, in milliseconds since 1970."""
     missing: tuple[str, ...] = ()
-    """Variables that it refers to and that are not set: it cannot be used."""
+    """Variables that the key refers to and that are not set."""
+    needed: tuple[str, ...] = ()
+    """Variables that the provider's address has places for and that are not set."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether a request can be made with it."""
+        return not self.missing and not self.needed
 
 
 class ResolvedAuth(Struct, frozen=True, kw_only=True):
@@ -136,13 +144,13 @@ class AuthResolver:
         source = _stored_source(stored, environ) or _own_source(provider, environ)
         if source is None:
             return None
-        unset = [name for name in needed_variables(provider.base_url) if not environ.get(name)]
-        return source if not unset else AuthSource(kind=source.kind, name=source.name, missing=tuple(unset))
+        unset = tuple(name for name in needed_variables(provider.base_url) if not environ.get(name))
+        return msgspec.structs.replace(source, needed=unset) if unset else source
 
     def configured(self, provider: Provider) -> bool:
         """Whether a request would be authorised, as far as can be told without running or asking anything."""
         source = self.source(provider)
-        return source is not None and not source.missing
+        return source is not None and source.usable
 
     async def has_auth(self, provider: Provider) -> bool:
         """The same, with credentials that take time to ask."""

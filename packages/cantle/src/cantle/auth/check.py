@@ -33,7 +33,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     @property
     def ready(self) -> bool:
-        return self.source is not None and not self.source.missing and not self.live
+        return self.source is not None and self.source.usable and not self.live
 
 
 def check(options: argparse.Namespace) -> int:
@@ -100,7 +100,7 @@ def _record(finding: Finding, known: Runtime) -> JsonObject:
         record["source"] = source.kind
         record["name"] = source.name or (known.store.place if _is_stored(source) else "")
         record["expires"] = source.expires
-        record["missing"] = list(source.missing)
+        record["missing"] = [*source.missing, *source.needed]
     if finding.live is not None:
         record["live"] = {"ok": not finding.live, "error": finding.live or None}
     return record
@@ -121,8 +121,8 @@ def _sentence(finding: Finding, known: Runtime) -> str:
     if source is None:
         return f"no key; run `cantle auth login {finding.provider}`"
     text = _origin(source, known)
-    if source.missing:
-        text += f", but {' and '.join(source.missing)} is not set"
+    if not source.usable:
+        text += f", but {' and '.join([*source.missing, *source.needed])} is not set"
     if source.expires is not None:
         text += f", {_remaining(source.expires)}"
     if finding.live is not None:

@@ -10,7 +10,7 @@ clamped to what the model can do.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -20,6 +20,9 @@ from cantle.settings import Settings
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, Provider
 from cantle_ai.providers import LOCAL_API
+
+if TYPE_CHECKING:
+    from cantle_ai.auth.resolution import AuthSource
 
 __all__ = [
     "ModelChoice",
@@ -45,7 +48,7 @@ class ModelLookup(Protocol):
     def list(self, provider: str | None = None) -> Sequence[Model]: ...
     def find(self, provider_id: str, model_id: str) -> Model | None: ...
     def configured(self, provider_id: str) -> bool: ...
-    def unset_variable(self, provider_id: str) -> str | None: ...
+    def auth_source(self, provider_id: str) -> AuthSource | None: ...
     def api_problem(self, model: Model) -> str | None: ...
 
 
@@ -188,12 +191,10 @@ def require_key(models: ModelLookup, model: Model, paths: ConfigPaths) -> None:
     """Raise :class:`ModelSelectionError` when nothing would authorise a request to the model's provider."""
     if models.configured(model.provider):
         return
-    unset = models.unset_variable(model.provider)
-    if unset is not None:
-        raise ModelSelectionError(
-            _capital(_unset(unset, model.provider, paths)) + ".",
-            "Set that environment variable, or give --api-key.",
-        )
+    source = models.auth_source(model.provider)
+    if source is not None and not source.usable:
+        step = "Set that environment variable" + ("." if source.needed else ", or give --api-key.")
+        raise ModelSelectionError(_capital(_unset(source, model.provider, paths)) + ".", step)
     row = next((row for row in models.providers if row.id == model.provider), None)
     raise _keyless(model.provider, () if row is None else row.key_variables, paths)
 
@@ -206,8 +207,8 @@ def explain_no_key(paths: ConfigPaths) -> Callable[[Provider], str]:
 def _keyless(provider: str, variables: Sequence[str], paths: ConfigPaths) -> ModelSelectionError:
     ways = [f"set {variables[0]}"] if variables else []
     ways += [
+        f"run `cantle auth login {provider}`",
         "give --api-key",
-        f'add "{provider}" to {paths.auth}',
         f"give it an apiKey in {paths.models}",
     ]
     return ModelSelectionError(f"There is no key for the provider {provider}.", _sentence(ways))
@@ -229,15 +230,16 @@ def _missing_part(model: Model) -> ModelSelectionError | None:
 
 def no_key(models: ModelLookup, paths: ConfigPaths, warnings: Sequence[str] = ()) -> ModelSelectionError:
     """The error for a configuration in which no provider has a key. `warnings` say what was tried before."""
-    unset = {row.id: name for row in models.providers if (name := models.unset_variable(row.id)) is not None}
-    reasons = [*warnings, *(_unset(name, provider, paths) for provider, name in unset.items())]
+    sources = {row.id: models.auth_source(row.id) for row in models.providers}
+    unset = {id: source for id, source in sources.items() if source is not None and not source.usable}
+    reasons = [*warnings, *(_unset(source, provider, paths) for provider, source in unset.items())]
     text = "No model can be used, because no provider has a key."
     if reasons:
         text = _capital(f"{'; '.join(reasons)}, and no other provider has a key.")
     known = next((row.key_variables[0] for row in models.providers if row.key_variables), None)
-    wanted = " or ".join(dict.fromkeys(unset.values())) or known
+    wanted = " or ".join(dict.fromkeys(_first_unset(source) for source in unset.values())) or known
     ways = [f"set {wanted}"] if wanted else []
-    ways += [f"save a key in {paths.auth}"]
+    ways += ["run `cantle auth login`"]
     ways += [] if unset else [f"describe a provider in {paths.models}"]
     ways += ["name a model with --model and give --api-key"]
     from cantle.hub.local_model import offer
@@ -245,8 +247,19 @@ def no_key(models: ModelLookup, paths: ConfigPaths, warnings: Sequence[str] = ()
     return ModelSelectionError(text, f"{_sentence(ways)} {offer(models)}".rstrip())
 
 
-def _unset(variable: str, provider: str, paths: ConfigPaths) -> str:
-    return f"the variable {variable}, which {paths.models} names as the key of the provider {provider}, is not set"
+def _unset(source: AuthSource, provider: str, paths: ConfigPaths) -> str:
+    """Which variable keeps a provider from being used, and who refers to it."""
+    if not source.missing:
+        why = f"the provider {provider} needs"
+    elif source.kind == "stored-key":
+        why = f"the saved key of the provider {provider} refers to"
+    else:
+        why = f"{paths.models} names as the key of the provider {provider}"
+    return f"the variable {_first_unset(source)}, which {why}, is not set"
+
+
+def _first_unset(source: AuthSource) -> str:
+    return (*source.missing, *source.needed)[0]
 
 
 def _stored(
