@@ -30,6 +30,8 @@ class Case:
     """Fields of the model in models.json."""
     provider: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the provider in models.json."""
+    apis: Sequence[str] = ("openai-completions",)
+    """The wire APIs of the providers `loop`, `loop2` and so on, each with the model `m`."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables, without the program's own prefix (`OFFLINE` is `CANTLE_OFFLINE`)."""
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -110,8 +110,11 @@ def _sums(found: View, case: Case, run: Run) -> None:
 
 
 def _prompt(found: View, case: Case, run: Run) -> None:
+    for request in found["requests"]:
+        for field in _PROMPTS & request["body"].keys():
+            request["body"][field] = _own_words(request["body"][field])
     for message in _sent(found):
-        if message["role"] in ("system", "developer"):
+        if message.get("role") in ("system", "developer"):
             content = message["content"]
             words = content if isinstance(content, str) else "".join(part["text"] for part in content)
             if isinstance(content, list):
@@ -119,6 +122,18 @@ def _prompt(found: View, case: Case, run: Run) -> None:
             else:
                 message["content"] = "<own words>"
             message["holds"] = sorted((mark for mark in case.marks if mark in words), key=words.index)
+
+
+_PROMPTS = {"system", "instructions", "systemInstruction"}
+"""Where APIs have the system prompt that keep it out of the messages."""
+
+
+def _own_words(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: "<own words>" if name == "text" else _own_words(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_own_words(one) for one in value]
+    return "<own words>" if isinstance(value, str) and len(value) > 40 else value
 
 
 def _versions(found: View, case: Case, run: Run) -> None:
@@ -131,10 +146,10 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+\S*")
 
 def _descriptions(found: View, case: Case, run: Run) -> None:
     for request in found["requests"]:
-        for tool in request["body"].get("tools", []):
-            for node in _objects(tool):
-                if isinstance(node.get("description"), str):
-                    node["description"] = "<own words>"
+        body = request["body"]
+        for node in [*_objects(body.get("tools")), *_objects(body.get("toolConfig"))]:
+            if isinstance(node.get("description"), str):
+                node["description"] = "<own words>"
 
 
 def _complaints(found: View, case: Case, run: Run) -> None:
@@ -247,13 +262,15 @@ def _requests_once(requests: list[dict[str, Any]], results: dict[str, dict[str, 
     before: list[Any] = []
     tools = requests[0]["body"].get("tools") if requests else None
     for number, request in enumerate(requests):
-        messages = request["body"]["messages"]
+        messages = _conversation(request["body"])
         same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(before, messages, strict=False))))
         before = deepcopy(messages)
         for place, message in enumerate(messages):
             if place < same:
                 messages[place] = "<as before>"
-            elif message["role"] == "tool" and message["content"] == _words(results[message["tool_call_id"]]):
+            elif message.get("role") == "tool" and message["content"] == _words(
+                results[message["tool_call_id"]]
+            ):
                 message["content"] = "<told>"
         if number and tools and request["body"].get("tools") == tools:
             request["body"]["tools"] = "<as before>"
@@ -330,7 +347,13 @@ RULES = (
 
 
 def _sent(found: View) -> list[dict[str, Any]]:
-    return [message for request in found["requests"] for message in request["body"]["messages"]]
+    return [message for request in found["requests"] for message in _conversation(request["body"])]
+
+
+def _conversation(body: dict[str, Any]) -> list[Any]:
+    """The messages of a request, whatever its API calls them."""
+    found: list[Any] = next((body[name] for name in ("messages", "input", "contents") if name in body), [])
+    return found
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -37,18 +37,21 @@ class Program:
     config: Path
     prefix: str
 
-    def configure(self, base_url: str, case: Case) -> None:
+    def configure(self, server: StrictServer, case: Case) -> None:
         """Write `models.json` and `settings.json`."""
         self.config.mkdir(parents=True, exist_ok=True)
         row = {"id": "m", "contextWindow": 100_000, "maxTokens": 4096, **case.model}
-        provider = {
-            "baseUrl": base_url,
-            "api": "openai-completions",
-            "apiKey": "sk-loop",
-            "models": [row],
-            **case.provider,
+        providers = {
+            f"loop{number if number > 1 else ''}": {
+                "baseUrl": server.base_url_for(api),
+                "api": api,
+                "apiKey": "sk-loop",
+                "models": [row],
+                **case.provider,
+            }
+            for number, api in enumerate(case.apis, 1)
         }
-        (self.config / "models.json").write_text(json.dumps({"providers": {"loop": provider}}), "utf-8")
+        (self.config / "models.json").write_text(json.dumps({"providers": providers}), "utf-8")
         if case.settings:
             (self.config / "settings.json").write_text(json.dumps(case.settings), "utf-8")
 
@@ -102,7 +105,7 @@ def run_case(case: Case, program: Program, project: Path) -> Run:
     steps: list[Step] = []
     variables = program.variables(case)
     with StrictServer(answers, strictness=strictness, prefix=case.prefix) as server:
-        program.configure(server.base_url, case)
+        program.configure(server, case)
         for number, line in enumerate(case.command_lines()):
             words = [*(MODEL if case.choose_model else ()), *_filled(line, program.sessions())]
             steps.append(program.run(words, project, variables, case.stdin if number == 0 else ""))
