@@ -35,7 +35,15 @@ __all__ = ["SKIP_SIGNATURE", "encoded_contents"]
 SKIP_SIGNATURE = "skip_thought_signature_validator"
 """What Google takes for the signature of a call that it did not make itself, or that has lost its own."""
 
-_RULES = ReplayRules(call_id=fitting_id(NAME_CHARACTERS, 64))
+_fitting = fitting_id(NAME_CHARACTERS, 64)
+
+
+def _call_id(call_id: str, own: bool, attempt: int) -> str:
+    """Ids that the model has given itself go back as they are, whatever they look like."""
+    return call_id if own and call_id and not attempt else _fitting(call_id, own, attempt)
+
+
+_RULES = ReplayRules(call_id=_call_id)
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})
 """Of those that this package knows; GIF is refused. (ai.google.dev/gemini-api/docs/image-understanding)"""
 _NO_GIF = "(an image was left out: this model takes no images of the type {type})"
