@@ -87,19 +87,15 @@ class Answer:
         context: Context,
         *,
         price: Price | None = None,
-        strict: bool = False,
         tier_prices: Mapping[str, float] | None = None,
     ) -> None:
-        """`context` is what was asked: calls whose ids are in it get others. `strict` says that its tools went out
-        strict where they could; `tier_prices` go over the known ones.
-        """
+        """`context` is what was asked: calls whose ids are in it get others. `tier_prices` go over the known ones."""
         self.empty = True
         """Whether no event has said anything yet."""
         self._builder = builder
         self._requested_model = requested_model
         self._context = context
         self._price = price
-        self._strict_tools = context.tools if strict else ()
         self._tier_prices = {**_TIERS, **(tier_prices or {})}
         self._taken: set[str] | None = None
         self._items: dict[int, _Item] = {}
@@ -206,7 +202,7 @@ class Answer:
                 item = self._items.get(event.output_index)
             elif id is None and self._received and self._received[-1].kind == kind:
                 item = self._received[-1]
-        if item is None or (item.kind != kind and fields is not None):
+        if item is None or item.kind != kind:
             item = self._new(kind, fields or {}, id, event.output_index)
         return item
 
@@ -257,21 +253,8 @@ class Answer:
 
     def _close(self, item: _Item) -> None:
         item.done = True
-        if item.block is None:
-            return
-        self._builder.end(item.block)
-        if item.kind == "function_call" and self._strict_tools:
-            self._drop_nulls(self._block(item, ToolCall))
-
-    def _drop_nulls(self, call: ToolCall) -> None:
-        """In a strict schema nothing can be left out, so the model says null instead."""
-        from cantle_ai.apis.tool_schemas import without_nulls
-
-        tool = next((tool for tool in self._strict_tools if tool.name == call.name), None)
-        if tool is not None:
-            mended = dict(without_nulls(tool.parameters, call.arguments))
-            call.arguments.clear()
-            call.arguments.update(mended)
+        if item.block is not None:
+            self._builder.end(item.block)
 
     # --- text
 

@@ -51,7 +51,7 @@ class EncodedInput:
 def encode_input(model: Model, context: Context, options: StreamOptions, *, role: str) -> EncodedInput:
     """The items of a request in order, the system prompt first, in the given role."""
     encoded = EncodedInput()
-    if context.system_prompt:
+    if context.system_prompt.strip():
         encoded.parts.append(wire_json({"role": role, "content": context.system_prompt}))
     rules = ReplayRules(call_id=_CallIds())
     for turn in project(context.messages, model, options, rules).turns:

@@ -26,10 +26,7 @@ def reader_of(
 ) -> ResponseReader:
     """The reader of the answer to `context`. `name` is what the endpoint calls the model, if not by its id."""
     prices = compat.service_tier_prices
-    strict = compat.supports_strict_mode
-    return ResponseReader(
-        Answer(builder, name or model.id, context, price=model.price, strict=strict, tier_prices=prices)
-    )
+    return ResponseReader(Answer(builder, name or model.id, context, price=model.price, tier_prices=prices))
 
 
 class ResponseReader:
