@@ -25,7 +25,7 @@ _BUDGETS: Mapping[ThinkingLevel, int] = {
 _LEAST_BUDGET = 1024
 """The API refuses a smaller one."""
 _LEAST_ANSWER = 1024
-"""Tokens that are left for the answer beside the budget."""
+"""Tokens that are left for the answer beside the budget, unless the caller wants fewer."""
 _INTERLEAVED = "interleaved-thinking-2025-05-14"
 """The beta by which a model with a budget thinks between its calls; models that decide by themselves do so anyway."""
 _BINDING = "thinking-binding-controls-2026-08-01"
@@ -70,9 +70,11 @@ def thinking_of(model: Model, compat: AnthropicMessagesCompat, options: StreamOp
         betas: tuple[str, ...] = ()
     else:
         budget = options.thinking_budgets.get(level, _BUDGETS[level])
+        answer = _LEAST_ANSWER
         if options.max_tokens is not None:
             limit = max(1, min(options.max_tokens + budget, most))
-        budget = min(budget, limit - _LEAST_ANSWER)
+            answer = max(1, min(answer, options.max_tokens))
+        budget = min(budget, limit - answer)
         if budget < _LEAST_BUDGET:
             return silent
         config = {"type": "enabled", "budget_tokens": budget, "display": "summarized"}

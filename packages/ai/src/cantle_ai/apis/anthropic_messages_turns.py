@@ -80,7 +80,10 @@ def encode_turns(
             groups[-1].count += _size(message)
         if isinstance(message, ToolResultMessage) and message.is_error:
             images += _images_of_error(turn)
-        _count_images(turn, encoded)
+        if role == "user":
+            for image in turn.images:
+                encoded.images += 1
+                encoded.image_bytes += len(image.data)
     if images:
         groups[-1].blocks += images
     if mark is not None:
@@ -170,7 +173,7 @@ def _result(turn: Turn, is_error: bool) -> JsonObject:
 
 def _images_of_error(turn: Turn) -> list[bytes]:
     """The images of a failed result, with a line that says whose they are. One value in `wire` holds them all."""
-    images = [block for block in turn.result_blocks() if isinstance(block, ImageContent)]
+    images = turn.images
     if not images:
         return []
     wire, key = turn.message.wire, ("anthropic-messages", "images", *turn.key)
@@ -199,16 +202,3 @@ def _size(message: Message) -> int:
     if isinstance(message, ToolResultMessage) or isinstance(message.content, str):
         return 1
     return max(1, len(message.content))
-
-
-def _count_images(turn: Turn, encoded: EncodedTurns) -> None:
-    message = turn.message
-    if isinstance(message, AssistantMessage) or isinstance(message.content, str):
-        return
-    if not any(isinstance(block, ImageContent) for block in message.content):
-        return
-    shown = turn.result_blocks() if isinstance(message, ToolResultMessage) else turn.user_blocks()
-    for block in shown:
-        if isinstance(block, ImageContent):
-            encoded.images += 1
-            encoded.image_bytes += len(block.data)
