@@ -70,3 +70,18 @@ def test_the_variable_for_the_cache_is_checked(cli: Cli, value: str, said: str) 
         done = cli.run("--model", "loop/a", "-p", "go")
         assert said in done.stderr
         assert (done.returncode == 0) is (not said) is bool(server.requests)
+
+
+@pytest.mark.fault("D04", "D05")
+def test_d04_a_session_that_goes_on_later_sends_the_same_prompt_and_tools_in_the_same_order(cli: Cli) -> None:
+    """Another process, another minute: what a provider has cached of the first request counts for the next."""
+    with StrictServer(["One.", "Two."]) as server:
+        configure(cli, server, "a")
+        cli.variables["TZ"] = "Pacific/Kiritimati"
+        assert cli.run("--model", "loop/a", "-p", "first").returncode == 0
+        cli.variables["TZ"] = "Pacific/Niue"  # another day there
+        assert cli.run("--model", "loop/a", "-c", "-p", "second").returncode == 0
+        before, after = (json.loads(body) for body in server.bodies)
+        assert after["messages"][0] == before["messages"][0]
+        assert json.dumps(after["tools"]) == json.dumps(before["tools"])
+        server.assert_clean()
