@@ -42,8 +42,8 @@ SMALL_WINDOW = 4096
 
 _PATIENCE = 2.0
 """Seconds for one answer: servers of this machine know what they serve."""
-_WHOLE_PATIENCE = 6.0
-"""Seconds for all answers of one server."""
+_WHOLE = 3
+"""All answers of one server may take so many times as long."""
 _LONGEST_ANSWER = 16 * 1024 * 1024
 _AT_ONCE = 8
 _ANSWER = 4
@@ -61,21 +61,25 @@ _STARTS: Mapping[str, str] = {
 
 
 async def served_models(
-    provider: Provider, *, transport: Transport, headers: Mapping[str, str] | None = None
+    provider: Provider,
+    *,
+    transport: Transport,
+    headers: Mapping[str, str] | None = None,
+    patience: float = _PATIENCE,
 ) -> list[Model]:
     """The models that `provider`'s server can be asked for now, those that are loaded first.
 
-    `headers` authorise the requests. Raises :class:`ConfigurationError` when nothing listens there, or it is
+    `headers` authorise the requests; `patience` is in seconds, for one answer. Raises :class:`ConfigurationError` when nothing listens there, or it is
     something else; the text says what to do.
     """
     if provider.server is None:
         raise ConfigurationError(None, f"The provider {provider.id} cannot be asked for its models")
-    server = _Server(provider, transport, headers or {})
+    server = _Server(provider, transport, headers or {}, patience)
     try:
-        async with asyncio.timeout(_WHOLE_PATIENCE):
+        async with asyncio.timeout(_WHOLE * patience):
             found = await _LISTS[provider.server](server)
     except TimeoutError:
-        raise server.problem(f"did not answer within {_WHOLE_PATIENCE:.0f} seconds") from None
+        raise server.problem("did not answer in time") from None
     return [_model(provider, each) for each in sorted(found, key=lambda each: not each.loaded)]
 
 
@@ -136,7 +140,10 @@ def _model(provider: Provider, found: _Found) -> Model:
 class _Server:
     """One server, as it is asked."""
 
-    def __init__(self, provider: Provider, transport: Transport, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, provider: Provider, transport: Transport, headers: Mapping[str, str], patience: float
+    ) -> None:
+        self._patience = patience
         self._provider = provider
         self._transport = transport
         self._headers = {name.lower(): value for name, value in headers.items()}
@@ -144,14 +151,14 @@ class _Server:
 
     async def get(self, path: str) -> JsonObject:
         """What it answers. Raises :class:`ConfigurationError` where that is no JSON object."""
-        return await self._ask(HttpRequest("GET", self.root + path, self._headers, timeout=_PATIENCE))
+        return await self._ask(HttpRequest("GET", self.root + path, self._headers, timeout=self._patience))
 
     async def detail(self, path: str, body: JsonObject | None = None) -> JsonObject:
         """What it says beside its list, asked with `body` if there is one; empty where it does not."""
-        request = HttpRequest("GET", self.root + path, self._headers, timeout=_PATIENCE)
+        request = HttpRequest("GET", self.root + path, self._headers, timeout=self._patience)
         if body is not None:
             headers = {**self._headers, "content-type": "application/json"}
-            request = HttpRequest("POST", self.root + path, headers, wire_json(body), timeout=_PATIENCE)
+            request = HttpRequest("POST", self.root + path, headers, wire_json(body), timeout=self._patience)
         try:
             return await self._ask(request)
         except ConfigurationError:

@@ -157,13 +157,17 @@ class Models:
             return
         import asyncio
 
+        from cantle_ai.listening import may_listen
+
         async def ask(shelf: _Shelf) -> None:
             with contextlib.suppress(ConfigurationError):
                 await self._ask(shelf)
 
         async with asyncio.TaskGroup() as group:
             for shelf in asked:
-                group.create_task(ask(shelf))
+                shelf.serve(())
+                if may_listen(shelf.provider.base_url):
+                    group.create_task(ask(shelf))
 
     def configured(self, provider_id: str) -> bool:
         """Whether a request to the provider would have a key, as far as can be told without running a command."""

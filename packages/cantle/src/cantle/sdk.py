@@ -16,6 +16,7 @@ from cantle.credentials import saved_credentials
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.fallback import FallbackChooser
+from cantle.hub.local_servers import ask_for
 from cantle.hub.model_selection import (
     choose_level,
     choose_model,
@@ -116,6 +117,12 @@ async def create_agent_session(
     if session is None:
         session = Session.create(folder, sessions_directory(folder, paths, settings))
     stored = _context(session)
+    await ask_for(
+        runtime,
+        model,
+        provider=provider,
+        stored=stored.model[0] if stored.model else settings.default_provider,
+    )
     choice = choose_model(
         runtime, settings, paths=paths, explicit=model, provider=provider, from_session=stored.model
     )
@@ -123,7 +130,10 @@ async def create_agent_session(
     require_parts(choice.model)
     if api_key is None:
         require_key(runtime, choice.model, paths)
-    fallback = _fallback(runtime, fallback_model or settings.fallback_model, paths)
+    backup = fallback_model or settings.fallback_model
+    if isinstance(backup, str):
+        await ask_for(runtime, backup)
+    fallback = _fallback(runtime, backup, paths)
     projections = ProjectionNotes()
     environment = ToolEnvironment(
         cwd=folder,

@@ -11,6 +11,7 @@ from cantle.hub.model_selection import choose_model, no_key, require_key, requir
 from cantle.paths import ConfigPaths, config_directory
 from cantle.sdk import configured_models
 from cantle.settings import Settings
+from cantle_ai.listening import may_listen
 from cantle_ai.model import Model
 from cantle_ai.models import Models
 
@@ -24,6 +25,7 @@ def list_models(options: argparse.Namespace) -> int:
     warnings: list[str] = []
     paths = ConfigPaths(config_directory())
     models = configured_models(paths, warnings)
+    _ask_servers(models, options.provider)
     listed = _spoken(models, _authorised(models, paths, options), warnings)
     for warning in warnings:
         warn(warning)
@@ -35,6 +37,26 @@ def list_models(options: argparse.Namespace) -> int:
     results = Results()
     results.say(_table([_HEAD, *(_row(model) for model in wanted)]))
     return results.code
+
+
+def _ask_servers(models: Models, provider: str | None) -> None:
+    """Ask the servers of this machine that are there, or that of `provider`, for their models."""
+    asked = [row for row in models.providers if row.server is not None and provider in (None, row.id)]
+    if provider is None:
+        asked = [row for row in asked if may_listen(row.base_url)]
+    if not asked:
+        return
+    import asyncio
+
+    from cantle.hub.local_servers import ask_all, ask_server
+
+    async def ask() -> None:
+        try:
+            await (ask_all(models) if provider is None else ask_server(models, provider))
+        finally:
+            await models.aclose()
+
+    asyncio.run(ask())
 
 
 def _authorised(models: Models, paths: ConfigPaths, options: argparse.Namespace) -> Sequence[Model]:
