@@ -306,7 +306,7 @@ def test_a_listing_shows_the_model_only_when_it_can_be_used(box: BoxCli, shelf: 
 def test_who_has_no_key_is_told_of_the_model_and_it_is_never_chosen(
     box: BoxCli, shelf: Path, tmp_path: Path
 ) -> None:
-    ways = ["OPENAI_API_KEY", "auth.json", "models.json", "--api-key"]
+    ways = ["OPENAI_API_KEY", "cantle auth login", "models.json", "--api-key"]
     done = box.run("-p", "hello")
     assert done.stderr.endswith("set up the small model in the box: `cantle local setup`.\n")
     with_an_engine(box, tmp_path)

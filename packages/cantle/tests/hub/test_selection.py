@@ -174,6 +174,16 @@ def test_several_providers_without_a_key_are_told_apart_by_the_user() -> None:
     assert find_model(shelf, "m", provider="b").model.key == "b/m"
 
 
+def test_a_gateway_with_a_key_is_meant_by_another_providers_name_unless_a_key_is_given_for_that() -> None:
+    shelf = Shelf(model("maker", "m"), model("gate", "maker/m"), keys=("gate",))
+    assert find_model(shelf, "maker/m").model.key == "gate/maker/m"
+    assert find_model(shelf, "maker/m:high").model.key == "gate/maker/m"
+    assert find_model(shelf, "maker/m", given_key=True).model.key == "maker/m"
+    assert find_model(shelf, "m", provider="maker").model.key == "maker/m"
+    chosen = choose_model(shelf, Settings({}), paths=PATHS, explicit="maker/m", given_key=True)
+    assert chosen.model.key == "maker/m"
+
+
 def test_the_model_is_explicit_then_the_sessions_then_the_settings_then_the_first_with_a_key() -> None:
     settings = Settings({"defaultProvider": "beta", "defaultModel": "vendor/small"})
     stored = ("beta", "big-4")

@@ -60,13 +60,17 @@ class ModelChoice(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def find_model(models: ModelLookup, pattern: str, *, provider: str | None = None) -> ModelChoice:
+def find_model(
+    models: ModelLookup, pattern: str, *, provider: str | None = None, given_key: bool = False
+) -> ModelChoice:
     """The model that `pattern` means: see :mod:`cantle_ai.model_patterns`.
 
-    Raises :class:`ModelSelectionError` when nothing matches, or several providers do. An id that its provider
+    With `given_key` there is a key for whom the pattern names in full: it never goes to a gateway that has a model
+    of that name. Raises :class:`ModelSelectionError` when nothing matches, or several providers do. An id that its provider
     does not list is an error too: whoever means it says so in models.json, where its limits and prices belong.
     """
-    if (exact := _outright(models, pattern, provider)) is not None:
+    exact = _outright(models, pattern, provider)
+    if exact is not None and (given_key or provider is not None or models.configured(exact.provider)):
         return ModelChoice(_whole(models, exact))
     from cantle_ai.model_patterns import ModelPatternError, resolve_model
 
@@ -136,6 +140,7 @@ def choose_model(
     explicit: Model | str | None = None,
     provider: str | None = None,
     from_session: tuple[str, str] | None = None,
+    given_key: bool = False,
 ) -> ModelChoice:
     """The model to begin with. A stored one that is gone, or has no key, is named in a warning and passed over.
 
@@ -144,7 +149,7 @@ def choose_model(
     if isinstance(explicit, Model):
         return ModelChoice(explicit)
     if explicit is not None:
-        return find_model(models, explicit, provider=provider)
+        return find_model(models, explicit, provider=provider, given_key=given_key)
     if provider is not None:
         return ModelChoice(_first_of(models, provider))
     warnings: list[str] = []
