@@ -124,7 +124,13 @@ async def create_agent_session(
         stored=stored.model[0] if stored.model else settings.default_provider,
     )
     choice = choose_model(
-        runtime, settings, paths=paths, explicit=model, provider=provider, from_session=stored.model
+        runtime,
+        settings,
+        paths=paths,
+        explicit=model,
+        provider=provider,
+        from_session=stored.model,
+        given_key=api_key is not None,
     )
     warnings.extend(choice.warnings)
     require_parts(choice.model)
