@@ -8,7 +8,9 @@ inspection hook changes is signed as it was changed.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.bedrock_converse_answer import ConverseReader
@@ -59,7 +61,8 @@ class BedrockConverse:
         async def events(
             builder: AnswerBuilder, signal: AbortSignal
         ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
-            request, sender = await self._request(model, context, options, transport, auth)
+            request, sign = await self._request(model, context, options, auth)
+            sender = _Sender(transport, builder, sign)
             answer = stream_answer(
                 request,
                 ConverseReader(builder),
@@ -86,14 +89,9 @@ class BedrockConverse:
         self._credentials = AwsCredentials()
 
     async def _request(
-        self,
-        model: Model,
-        context: Context,
-        options: StreamOptions,
-        transport: Transport,
-        auth: RequestAuth,
-    ) -> tuple[HttpRequest, Transport]:
-        """The request, and what sends it: signed on its way out where no key goes with it."""
+        self, model: Model, context: Context, options: StreamOptions, auth: RequestAuth
+    ) -> tuple[HttpRequest, _Sign | None]:
+        """The request, and what signs it on its way out; None where a key goes with it."""
         environ = auth.environ
         key = auth.api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK", "").strip() or None
         headers = {"content-type": "application/json", "accept": _MEDIA_TYPE, "user-agent": "cantle"}
@@ -109,31 +107,33 @@ class BedrockConverse:
         url = converse_url(model, environ, region)
         request = HttpRequest("POST", url, headers, request_body(model, context, options), options.timeout)
         if authorised:
-            return request, transport
-        return request, _Signing(transport, self._credentials, environ, region)
+            return request, None
+        return request, partial(self._credentials.sign, environ=environ, region=region)
 
 
 _proof: type[OwningApi] = BedrockConverse
 _frames: type[Framer] = EventStreamParser
 
+_Sign: TypeAlias = Callable[[HttpRequest], Awaitable[HttpRequest]]
 
-class _Signing:
-    """A transport that signs what it sends."""
 
-    def __init__(
-        self, transport: Transport, credentials: AwsCredentials, environ: Mapping[str, str], region: str
-    ) -> None:
+class _Sender:
+    """The transport of one request: signs what it sends, and keeps the id that Bedrock gives the request."""
+
+    def __init__(self, transport: Transport, builder: AnswerBuilder, sign: _Sign | None) -> None:
         self._transport = transport
-        self._credentials = credentials
-        self._environ = environ
-        self._region = region
+        self._builder = builder
+        self._sign = sign
 
     async def send(self, request: HttpRequest, *, signal: AbortSignal | None = None) -> HttpResponse:
-        signed = await self._credentials.sign(request, self._environ, region=self._region)
-        return await self._transport.send(signed, signal=signal)
+        if self._sign is not None:
+            request = await self._sign(request)
+        response = await self._transport.send(request, signal=signal)
+        self._builder.message.response_id = response.headers.get("x-amzn-requestid")
+        return response
 
     async def aclose(self) -> None:
         """The transport below is not its own."""
 
 
-_sends: type[Transport] = _Signing
+_sends: type[Transport] = _Sender
