@@ -8,7 +8,7 @@ import pytest
 
 from cantle_ai.codec import Json
 from cantle_ai.messages import AssistantMessage, StopReason
-from cantle_ai.overflow import CODES, TEXTS, is_overflow
+from cantle_ai.overflow import CODES, NOT_LENGTH_CODES, TEXTS, is_overflow
 from cantle_ai.retry import retryable
 from cantle_ai.usage import Usage
 
@@ -82,6 +82,13 @@ def test_d10_every_row_of_the_table_of_texts_has_an_example(pattern: str) -> Non
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_d10_a_refusal_for_length_is_known_by_its_code(code: str) -> None:
     assert is_overflow(failure("No.", status=413, code=code), None)
+
+
+@pytest.mark.parametrize("code", sorted(NOT_LENGTH_CODES))
+def test_a_limit_over_time_is_known_by_its_code_whatever_its_words(code: str) -> None:
+    said = failure("429 Too many tokens, please wait before trying again.", status=429, code=code)
+    assert not is_overflow(said, WINDOW)
+    assert retryable(said)
 
 
 @pytest.mark.fault("D11")

@@ -10,7 +10,7 @@ import re
 
 from cantle_ai.messages import AssistantMessage
 
-__all__ = ["CODES", "SILENT_PROVIDERS", "TEXTS", "is_overflow"]
+__all__ = ["CODES", "NOT_LENGTH_CODES", "SILENT_PROVIDERS", "TEXTS", "is_overflow"]
 
 
 def is_overflow(message: AssistantMessage, context_window: int | None) -> bool:
@@ -35,7 +35,7 @@ def _refused(message: AssistantMessage) -> bool:
     if details is not None and details.word in CODES:
         return True
     text = message.error_message or ""
-    if _NOT_LENGTH.search(text):
+    if _NOT_LENGTH.search(text) or (details is not None and details.word in NOT_LENGTH_CODES):
         return False
     if _TOO_LONG.search(text):
         return True
@@ -61,6 +61,11 @@ SILENT_PROVIDERS = frozenset({"cerebras"})
 
 _NO_BODY = re.compile(r"4\d\d(?: status code)? (?:\(no body\)|[A-Z][A-Za-z' -]*)")
 """All that is left to say without a body: the status and its standard phrase."""
+
+NOT_LENGTH_CODES = frozenset(
+    {"rate_limit_error", "rate_limit_exceeded", "rate_limited", "throttling_exception", "too_many_requests"}
+)
+"""Limits of tokens over time, such as Bedrock's "Too many tokens, please wait before trying again"."""
 
 _NOT_LENGTH = re.compile(
     r"rate.?limit|too many requests|per (?:minute|day|hour)|throttl|resource.?exhausted", re.IGNORECASE

@@ -55,7 +55,8 @@ async def error_from_response(response: HttpResponse, secrets: Sequence[str]) ->
     said = _from_body(body)
     message = redacted(f"{status} {said.text or _meaning(status)}", secrets)
     wait = said.retry_after if wait is None else wait
-    return ProviderError(message, status=status, code=said.code, retry_after=wait)
+    code = said.code or _amazon_word(response.headers.get("x-amzn-errortype"))
+    return ProviderError(message, status=status, code=code, retry_after=wait)
 
 
 def error_from_json(raw: Json, secrets: Sequence[str] = ()) -> ProviderError:
@@ -154,6 +155,7 @@ def _from_json(raw: Json) -> _Said:
     code = next(
         (str(raw[key]) for key in ("code", "type", "status") if isinstance(raw.get(key), str | int)), None
     )
+    code = code or _amazon_word(raw.get("__type"))
     status = int(code) if code is not None and re.fullmatch(r"[45]\d\d", code) else None
     wait = None
     if isinstance(raw.get("code"), int) and isinstance(word := raw.get("status"), str):
@@ -165,6 +167,13 @@ def _from_json(raw: Json) -> _Said:
         else:
             code, wait = word, retry_delay(raw.get("details"))
     return _Said(_clipped(text) if text else None, code, status, wait)
+
+
+def _amazon_word(value: Json) -> str | None:
+    """The name of an exception as AWS says it: `com.amazon.coral#ThrottlingException`, `ThrottlingException:http://…`."""
+    if not isinstance(value, str):
+        return None
+    return value.rpartition("#")[2].partition(":")[0].strip() or None
 
 
 def _web_page(body: bytes) -> str | None:
