@@ -18,6 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -128,8 +129,12 @@ class _CredentialFile:
 
     async def token(self, transport: Transport) -> AccessToken:
         if self._credentials is None or not self._credentials.valid:
-            loop = asyncio.get_running_loop()
-            await asyncio.to_thread(self._refresh, _Requests(transport, loop))
+            requests = _Requests(transport, asyncio.get_running_loop())
+            try:
+                await asyncio.to_thread(self._refresh, requests)
+            except asyncio.CancelledError:
+                requests.give_up()
+                raise
         credentials = self._credentials
         return AccessToken(
             value=credentials.token,
@@ -167,7 +172,7 @@ def _loaded(path: Path) -> tuple[Any, str | None]:
             case "authorized_user":
                 from google.oauth2.credentials import Credentials
 
-                return Credentials.from_authorized_user_info(raw, scopes=[_SCOPE]), None
+                return Credentials.from_authorized_user_info(raw), None
             case "service_account":
                 from google.oauth2.service_account import Credentials as ServiceAccount
 
@@ -218,6 +223,14 @@ class _Requests:
     def __init__(self, transport: Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
+        self._open: Future[_Answer] | None = None
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """Let go of the request that is on its way, and make no other: nobody waits for the token any more."""
+        self._given_up = True
+        if self._open is not None:
+            self._open.cancel()
 
     def __call__(
         self,
@@ -233,11 +246,15 @@ class _Requests:
         data = body.encode() if isinstance(body, str) else body or b""
         plain = {name.lower(): value for name, value in (headers or {}).items()}
         request = HttpRequest(method, url, plain, data, min(timeout or _SECONDS, _SECONDS))
-        answer = asyncio.run_coroutine_threadsafe(_answer(self._transport, request), self._loop)
+        if self._given_up:
+            raise NotHeard("the request was given up")
+        self._open = answer = asyncio.run_coroutine_threadsafe(_answer(self._transport, request), self._loop)
         try:
             return answer.result(2 * _SECONDS)
         except TransportError as error:
             raise NotHeard(str(error)) from None
+        except CancelledError:
+            raise NotHeard("the request was given up") from None
         except TimeoutError:
             answer.cancel()
             raise NotHeard("no answer came in time") from None

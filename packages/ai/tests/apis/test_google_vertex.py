@@ -1,0 +1,242 @@
+"""Vertex AI: the paths, the hosts, and who may ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import msgspec
+import pytest
+
+from cantle_ai.abort import AbortController
+from cantle_ai.apis.google_vertex import GoogleVertex
+from cantle_ai.apis.port import RequestAuth
+from cantle_ai.model import StreamOptions
+from cantle_ai.transport.port import HttpRequest, HttpResponse
+from packages.ai.tests.apis.google import HELLO, PRO, Asked, ask, chunk, model
+from packages.ai.tests.http_peer import Link, Peer
+
+OK = [chunk("ok", finish="STOP")]
+PLACE = {"GOOGLE_CLOUD_PROJECT": "proj-1", "GOOGLE_CLOUD_LOCATION": "europe-west4"}
+
+
+async def asked_of(serve: Any, auth: RequestAuth, *, api: GoogleVertex | None = None) -> Asked:
+    return await ask(serve, auth=auth, api=api or GoogleVertex(), root="", provider="google-vertex")
+
+
+class Addresses:
+    """A transport that remembers where requests went, and answers all of them."""
+
+    def __init__(self) -> None:
+        self.requests: list[HttpRequest] = []
+
+    async def send(self, request: HttpRequest, *, signal: Any = None) -> HttpResponse:
+        self.requests.append(request)
+
+        async def body() -> Any:
+            yield OK[0]
+
+        return HttpResponse(200, {"content-type": "text/event-stream"}, body())
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def sent(auth: RequestAuth, options: StreamOptions | None = None, **fields: Any) -> HttpRequest:
+    from cantle_ai.builder import AnswerBuilder
+    from cantle_ai.stream import AssistantMessageStream
+
+    row = model(**{"base_url": "", "provider": "google-vertex", "api": "google-vertex", **fields})
+    transport = Addresses()
+    made = GoogleVertex()(row, HELLO, options or StreamOptions(), transport=transport, auth=auth)
+    message = await AssistantMessageStream(made, AnswerBuilder.of(row)).result()
+    assert message.text == "ok", message.error_message
+    return transport.requests[-1]
+
+
+TOKEN = RequestAuth(api_key="ya29.token", kind="bearer", environ=PLACE)
+
+
+@pytest.mark.parity("google.vertex-paths")
+async def test_a_key_asks_outside_of_any_project():
+    request = await sent(RequestAuth(api_key="AQ.key", environ=PLACE))
+    assert request.url == (
+        f"https://aiplatform.googleapis.com/v1/publishers/google/models/{PRO}:streamGenerateContent?alt=sse"
+    )
+    assert request.headers["x-goog-api-key"] == "AQ.key"
+    assert "authorization" not in request.headers
+
+
+@pytest.mark.parity("google.vertex-paths")
+async def test_a_token_asks_within_a_project_and_a_location():
+    request = await sent(TOKEN)
+    assert request.url == (
+        "https://europe-west4-aiplatform.googleapis.com/v1/projects/proj-1/locations/europe-west4"
+        f"/publishers/google/models/{PRO}:streamGenerateContent?alt=sse"
+    )
+    assert request.headers["authorization"] == "Bearer ya29.token"
+    assert "x-goog-api-key" not in request.headers
+
+
+@pytest.mark.parametrize(
+    ("location", "host"),
+    [
+        ("global", "aiplatform.googleapis.com"),
+        ("us-central1", "us-central1-aiplatform.googleapis.com"),
+        ("eu", "aiplatform.eu.rep.googleapis.com"),
+        ("us", "aiplatform.us.rep.googleapis.com"),
+    ],
+)
+async def test_the_host_follows_from_the_location(location, host):
+    auth = msgspec.structs.replace(TOKEN, environ={**PLACE, "GOOGLE_CLOUD_LOCATION": location})
+    assert (await sent(auth)).url.startswith(f"https://{host}/v1/projects/proj-1/locations/{location}/")
+
+
+@pytest.mark.parametrize(
+    ("base_url", "root"),
+    [
+        ("https://proxy.example/google/", "https://proxy.example/google/v1"),
+        ("https://proxy.example/v1beta1", "https://proxy.example/v1beta1"),
+    ],
+)
+async def test_a_base_url_of_one_s_own_is_used_as_it_is(base_url, root):
+    request = await sent(TOKEN, base_url=base_url)
+    assert request.url.startswith(f"{root}/projects/proj-1/")
+
+
+@pytest.mark.parametrize(
+    ("id", "path"),
+    [
+        ("gemini-3-pro", "publishers/google/models/gemini-3-pro"),
+        ("meta/llama", "publishers/meta/models/llama"),
+        ("publishers/google/models/x", "publishers/google/models/x"),
+    ],
+)
+async def test_the_path_of_a_model(id, path):
+    assert f"/{path}:stream" in (await sent(TOKEN, id=id)).url
+
+
+async def test_gcloud_project_is_the_other_name_of_the_project():
+    auth = msgspec.structs.replace(
+        TOKEN, environ={"GCLOUD_PROJECT": "other", "GOOGLE_CLOUD_LOCATION": "global"}
+    )
+    assert "/projects/other/locations/global/" in (await sent(auth)).url
+
+
+@pytest.mark.parametrize("missing", list(PLACE))
+async def test_a_missing_place_is_named(missing):
+    environ = {name: value for name, value in PLACE.items() if name != missing}
+    asked = await asked_of(OK, RequestAuth(api_key="t", kind="bearer", environ=environ))
+    assert f"set {missing}" in str(asked.message.error_message)
+    assert not asked.requests
+
+
+async def test_a_gateway_that_brings_its_own_authorization_needs_no_credentials():
+    auth = RequestAuth(headers={"Authorization": "Basic gateway"}, environ=PLACE)
+    assert (await sent(auth)).headers["authorization"] == "Basic gateway"
+
+
+# --- the metadata server
+
+
+def metadata(link: Link, tokens: list[str], *, flavor: str = "Google", seconds: int = 3600) -> None:
+    line = link.request().line
+    if "project-id" in line:
+        link.head(f"metadata-flavor: {flavor}", "content-length: 9")
+        link.send(b"machine-1")
+        return
+    tokens.append(f"ya29.secret-{len(tokens)}")
+    body = json.dumps({"access_token": tokens[-1], "expires_in": seconds, "token_type": "Bearer"}).encode()
+    link.head(f"metadata-flavor: {flavor}", f"content-length: {len(body)}")
+    link.send(body)
+
+
+def machine(peer: Peer, **environ: str) -> RequestAuth:
+    """On a machine of Google's, without files of credentials."""
+    host = peer.url.removeprefix("http://")
+    home = {"HOME": "/nowhere", "APPDATA": "/nowhere", "CLOUDSDK_CONFIG": "/nowhere"}
+    return RequestAuth(environ={**home, "GCE_METADATA_HOST": host, **environ})
+
+
+async def test_the_metadata_server_gives_token_and_project():
+    tokens: list[str] = []
+    with Peer(lambda link: metadata(link, tokens)) as peer:
+        api = GoogleVertex()
+        auth = machine(peer, GOOGLE_CLOUD_LOCATION="global")
+        for _ in range(2):
+            asked = await asked_of(OK, auth, api=api)
+            assert asked.message.text == "ok", asked.message.error_message
+        assert "/projects/machine-1/locations/global/" in asked.requests[0].line
+        assert asked.requests[0].headers["authorization"] == "Bearer ya29.secret-0"
+    assert len(tokens) == 1
+    assert all(request.headers["metadata-flavor"] == "Google" for request in peer.requests)
+
+
+async def test_a_token_that_is_about_to_end_is_not_used_again():
+    tokens: list[str] = []
+    with Peer(lambda link: metadata(link, tokens, seconds=60)) as peer:
+        api = GoogleVertex()
+        for _ in range(2):
+            asked = await asked_of(OK, machine(peer, **PLACE), api=api)
+            assert asked.message.text == "ok"
+    assert len(tokens) == 2
+
+
+async def test_a_token_that_was_refused_is_not_used_again():
+    tokens: list[str] = []
+    with Peer(lambda link: metadata(link, tokens)) as peer:
+        api = GoogleVertex()
+        refused = b'{"error": {"code": 401, "message": "no ya29.secret-0", "status": "UNAUTHENTICATED"}}'
+        asked = await asked_of(
+            lambda link: link.answer(refused, status="401 Unauthorized"), machine(peer, **PLACE), api=api
+        )
+        assert asked.details["status"] == 401
+        assert "ya29" not in str(asked.message.to_json())
+        asked = await asked_of(OK, machine(peer, **PLACE), api=api)
+        assert asked.requests[0].headers["authorization"] == "Bearer ya29.secret-1"
+
+
+async def test_something_else_that_answers_there_is_no_metadata_server():
+    with Peer(lambda link: metadata(link, [], flavor="Other")) as peer:
+        asked = await asked_of(OK, machine(peer, **PLACE))
+    assert "There are no Google Cloud credentials" in str(asked.message.error_message)
+    assert "gcloud auth application-default login" in str(asked.message.error_message)
+
+
+async def test_without_any_credentials_the_message_says_what_to_do():
+    with Peer(lambda link: link.reset()) as peer:
+        asked = await asked_of(OK, machine(peer, **PLACE))
+    assert "GOOGLE_CLOUD_API_KEY" in str(asked.message.error_message)
+
+
+async def test_a_machine_without_a_service_account_is_told_so():
+    def serve(link: Link) -> None:
+        link.answer(b"", "metadata-flavor: Google", status="404 Not Found")
+
+    with Peer(serve) as peer:
+        asked = await asked_of(OK, machine(peer, **PLACE))
+    assert "no service account" in str(asked.message.error_message)
+
+
+async def test_an_abort_while_the_token_is_fetched():
+    controller = AbortController()
+    waiting = threading.Event()
+
+    def serve(link: Link) -> None:
+        link.request()
+        waiting.set()
+        link.wait_gone()
+
+    with Peer(serve) as peer:
+        options = StreamOptions(signal=controller.signal)
+        api = GoogleVertex()
+        task = asyncio.create_task(
+            ask(OK, auth=machine(peer, **PLACE), api=api, root="", options=options, provider="google-vertex")
+        )
+        await asyncio.to_thread(waiting.wait, 10)
+        controller.abort()
+        asked = await task
+    assert asked.message.stop_reason == "aborted"
+    assert not asked.requests
