@@ -108,7 +108,7 @@ def _thinking_fields(model: Model, options: StreamOptions, compat: OpenAIRespons
         if not cannot and compat.supports_reasoning_effort:
             effort: JsonObject = {"effort": name}
             fields["reasoning"] = effort if level == "off" else {**effort, "summary": "auto"}
-        if level != "off":
+        if name != "none":
             fields["include"] = ["reasoning.encrypted_content"]
     # Reasoning models refuse a temperature while they reason.
     if options.temperature is not None and not (model.reasoning and level != "off"):
