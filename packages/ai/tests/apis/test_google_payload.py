@@ -271,7 +271,7 @@ def test_lone_surrogates_do_not_reach_the_wire():
 
 
 def test_each_message_is_encoded_once():
-    messages = [user("x"), answer_by(NEW, ToolCall("a", "go", {})), result("a", "r")]
+    messages: list[Message] = [user("x"), answer_by(NEW, ToolCall("a", "go", {})), result("a", "r")]
     first = contents(NEW, *messages)
     kept = [dict(message.wire) for message in messages]
     assert contents(NEW, *messages) == first
@@ -299,7 +299,7 @@ def test_tools_are_declared_with_json_schema():
     ]
 
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
     "properties": {"a": {"const": "v"}, "b": {"$ref": "#/$defs/B"}, "c": {"type": ["string", "null"]}},

@@ -105,7 +105,7 @@ async def test_what_gcloud_has_left_is_found(tmp_path, place):
     written(folder, USER, "application_default_credentials.json")
     with Peer(TokenServer()) as peer:
         transport = Rerouted(peer.url)
-        token = await GoogleCloudTokens().token(environ(**{place: str(tmp_path)}), transport)
+        token = await GoogleCloudTokens().token(environ(None, **{place: str(tmp_path)}), transport)
         await transport.aclose()
     assert token.value == "ya29.0"
 
