@@ -38,6 +38,11 @@ _SIGNATURE = re.compile(
 )
 _MOST_CACHE_POINTS = 4
 _BINDING = "thinking-binding-controls-2026-08-01"
+_UNBOUND = (
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+    "maxItems", "uniqueItems", "patternProperties",
+)  # fmt: skip
+"""Keywords of JSON schema that "Structured outputs" lists as not supported."""
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -144,13 +149,35 @@ def _tools(config: JsonObject, thinks: bool) -> None:
             raise Refusal("type", f"{path}.toolSpec.strict must be true or false")
         _, schema = only_member(spec.get("inputSchema"), {"json"}, f"{path}.toolSpec.inputSchema")
         where = f"{path}.toolSpec.inputSchema.json"
-        check_schema(object_of(schema, where), where, strict=strict)
+        check_schema(object_of(schema, where), where)
+        if strict:
+            _closed(schema, where)
     if "toolChoice" in config:
         kind, inner = only_member(config["toolChoice"], {"auto", "any", "tool"}, "toolConfig.toolChoice")
         if kind != "auto" and thinks:
             raise Refusal("tool-choice", "thinking may not be enabled when toolChoice forces tool use")
         if kind == "tool" and object_of(inner, "toolConfig.toolChoice.tool").get("name") not in names:
             raise Refusal("tool-choice", f"toolConfig.toolChoice.tool is {inner!r}, which is no tool")
+
+
+def _closed(node: Json, path: str) -> None:
+    """Refuse a schema that cannot bind a model: objects that are open, and bounds on numbers and lengths."""
+    if isinstance(node, list):
+        for index, child in enumerate(node):
+            _closed(child, f"{path}.{index}")
+    if not isinstance(node, dict):
+        return
+    for keyword in _UNBOUND:
+        if keyword in node:
+            raise Refusal("schema", f"{path}: {keyword} is not supported in a strict schema")
+    if node.get("type") == "object" and node.get("additionalProperties") is not False:
+        raise Refusal("schema", f"{path}.additionalProperties must be false in a strict schema")
+    for name, child in node.items():
+        if name in ("properties", "$defs"):
+            for key, each in object_of(child, f"{path}.{name}").items():
+                _closed(each, f"{path}.{name}.{key}")
+        elif name in ("items", "anyOf", "allOf"):
+            _closed(child, f"{path}.{name}")
 
 
 def _output(values: JsonObject) -> None:
