@@ -17,7 +17,7 @@ bytes of one request begin those of the next.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -105,7 +105,6 @@ class Turn:
         self,
         message: Message,
         rules: ReplayRules,
-        *,
         own: bool = False,
         ids: tuple[str, ...] = (),
         left_out: str | None = None,
@@ -240,7 +239,7 @@ class _Projecting:
         self._rules = rules
         self._left_out = left_out
         self._ids = CallIds(rules.call_id)
-        self._open: dict[str, deque[str]] = {}
+        self._open: dict[str, list[str]] = {}
         self.counts: Counter[ProjectionKind] = Counter()
 
     def turn(self, message: Message) -> Turn | None:
@@ -250,12 +249,12 @@ class _Projecting:
                 return self._answer(message)
             case ToolResultMessage():
                 self._count_images(message.content)
-                answered = self._open[message.tool_call_id].popleft()
-                return Turn(message, self._rules, ids=(answered,), left_out=self._left_out)
+                answered = self._open[message.tool_call_id].pop(0)
+                return Turn(message, self._rules, False, (answered,), self._left_out)
             case UserMessage():
                 if not isinstance(message.content, str):
                     self._count_images(message.content)
-                return Turn(message, self._rules, left_out=self._left_out)
+                return Turn(message, self._rules, False, (), self._left_out)
 
     def _answer(self, message: AssistantMessage) -> Turn | None:
         model = self._model
@@ -264,12 +263,13 @@ class _Projecting:
         ids: list[str] = []
         for call in message.tool_calls:
             call_id = self._ids.of_call(call.id, own)
-            self.counts["call_ids"] += call_id != call.id
-            self._open.setdefault(call.id, deque()).append(call_id)
+            if call_id != call.id:
+                self.counts["call_ids"] += 1
+            self._open.setdefault(call.id, []).append(call_id)
             ids.append(call_id)
         if not own:
             self._count_foreign(message)
-        turn = Turn(message, self._rules, own=own, ids=tuple(ids))
+        turn = Turn(message, self._rules, own, tuple(ids))
         if not ids and not turn.assistant_blocks():
             self.counts["empty_answers"] += 1
             return None
@@ -309,8 +309,10 @@ def replayable(
     for message in messages:
         match message:
             case AssistantMessage():
-                yield from _batch(open_calls, results, said, counts)
-                open_calls, results, said, failed = [], [], [], set()
+                if open_calls or results or said:
+                    yield from _batch(open_calls, results, said, counts)
+                    open_calls, results, said = [], [], []
+                failed = set()
                 if message.failed or message.stop_reason == "pending":
                     counts["failed_answers"] += 1
                     failed = {call.id for call in message.tool_calls}
@@ -318,10 +320,11 @@ def replayable(
                     open_calls = message.tool_calls
                     yield message
             case ToolResultMessage():
-                wanted = [place for place, call in enumerate(open_calls) if call.id == message.tool_call_id]
-                if wanted:
-                    del open_calls[wanted[0]]
-                    results.append(message)
+                for place, call in enumerate(open_calls):
+                    if call.id == message.tool_call_id:
+                        del open_calls[place]
+                        results.append(message)
+                        break
                 else:
                     counts["orphan_results"] += message.tool_call_id not in failed
             case _:

@@ -110,13 +110,14 @@ async def stream_answer(
                 reader.whole(await body.all())
         else:
             async for events in body.events(reader):
-                for event in events:
-                    if reader.done:
-                        break
-                    if options.on_event is not None:
+                if options.on_event is not None:
+                    for event in events:
                         await _shown(options.on_event(event))
-                    with body.understood():
+                with body.understood():
+                    for event in events:
                         reader.event(event)
+                        if reader.done:
+                            break
                 yield builder.take()
                 if reader.done:
                     break

@@ -67,16 +67,19 @@ class MessageEncoder:
         self._compat = compat
         self._options = options
         self._mark = mark
-        self._key = (
-            "openai-completions",
-            model.api,
-            model.provider,
-            model.id,
-            model.reasoning,
-            compat.requires_tool_result_name,
-            compat.requires_non_null_assistant_content,
-            compat.requires_thinking_as_text,
-            compat.requires_reasoning_content_on_assistant_messages,
+        # A text, because it keeps its hash, which a tuple works out each time.
+        self._key = repr(
+            (
+                "openai-completions",
+                model.api,
+                model.provider,
+                model.id,
+                model.reasoning,
+                compat.requires_tool_result_name,
+                compat.requires_non_null_assistant_content,
+                compat.requires_thinking_as_text,
+                compat.requires_reasoning_content_on_assistant_messages,
+            )
         )
 
     def encode(self, context: Context) -> EncodedMessages:
