@@ -6,12 +6,16 @@ import json
 from binascii import crc32
 from collections.abc import Mapping
 
-__all__ = ["event", "exception", "frame", "opened"]
+__all__ = ["event", "exception", "frame", "opened", "resealed"]
 
 
 def frame(headers: Mapping[str, str], payload: bytes) -> bytes:
     """One message. All headers are texts."""
-    block = b"".join(_header(name, value) for name, value in headers.items())
+    return resealed(b"".join(_header(name, value) for name, value in headers.items()), payload)
+
+
+def resealed(block: bytes, payload: bytes) -> bytes:
+    """One message, its headers as they stand in another."""
     prelude = (16 + len(block) + len(payload)).to_bytes(4, "big") + len(block).to_bytes(4, "big")
     message = prelude + crc32(prelude).to_bytes(4, "big") + block + payload
     return message + crc32(message).to_bytes(4, "big")
