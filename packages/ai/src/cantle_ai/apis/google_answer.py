@@ -59,7 +59,9 @@ class GoogleReader:
         self._taken: set[str] | None = None
         self._finish: str | None = None
         self._explanation: str | None = None
+        self._identified = False
         self._counts: Counts | None = None
+        self._told = -1  # output tokens of the counts that the builder knows
         self._kind: Literal["text", "thinking"] | None = None
         self._index = -1  # of the block that text goes to; meaningless without a kind
         self._called = False
@@ -87,6 +89,7 @@ class GoogleReader:
 
     def end(self) -> None:
         builder, raw = self._builder, self._finish
+        self._tell_usage()
         if raw is None:
             raise ProviderError(
                 "The answer was cut off: the stream ended without a finish reason", kind="network"
@@ -102,41 +105,56 @@ class GoogleReader:
 
     def _add(self, chunk: Chunk) -> None:
         if chunk.error:
+            self._tell_usage()
             raise error_from_json(chunk.error)
-        message = self._builder.message
-        if message.response_id is None and chunk.response_id:
-            message.response_id = chunk.response_id
-        if message.response_model is None and chunk.model_version:
-            if chunk.model_version != self._requested_model:
-                message.response_model = chunk.model_version
+        if not self._identified:
+            self._identify(chunk)
         if chunk.candidates:
             for candidate in chunk.candidates:
                 # Others come only when they were asked for, and are other answers.
                 if candidate is not None and not candidate.index:
                     self._candidate(candidate)
         counts = chunk.usage_metadata
-        if counts is not None and counts != self._counts:
+        if counts is not None:
             self._counts = counts
-            self._builder.usage(counts.to_usage())
+            # In every chunk there are some. What the reader of a long answer sees may be a sixteenth behind.
+            if (output := counts.output) > self._told + (self._told >> 4) or self._finish is not None:
+                self._told = output
+                self._builder.usage(counts.to_usage())
         if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason:
             raise self._blocked(chunk.prompt_feedback)
+
+    def _identify(self, chunk: Chunk) -> None:
+        message = self._builder.message
+        message.response_id = message.response_id or chunk.response_id
+        if chunk.model_version and chunk.model_version != self._requested_model:
+            message.response_model = chunk.model_version
+        self._identified = bool(message.response_id and chunk.model_version)
+
+    def _tell_usage(self) -> None:
+        if self._counts is not None:
+            self._builder.usage(self._counts.to_usage())
 
     def _candidate(self, candidate: Candidate) -> None:
         self.empty = False
         content = candidate.content
         if content is not None and content.parts:
             for part in content.parts:
-                if part is not None:
+                if part is None:
+                    continue
+                text = part.text
+                if text and part.function_call is None:
+                    self._text(text, "thinking" if part.thought else "text", part.thought_signature)
+                else:
                     self._part(part)
         if candidate.finish_reason:
             self._finish = candidate.finish_reason
             self._explanation = candidate.finish_message
 
     def _part(self, part: Part) -> None:
+        """A part that is no text."""
         if part.function_call is not None:
             self._call(part.function_call, part.thought_signature)
-        elif part.text:
-            self._text(part.text, "thinking" if part.thought else "text", part.thought_signature)
         elif part.thought_signature:
             self._signature(part)
 

@@ -66,14 +66,23 @@ class Counts(Struct, gc=False, rename="camel"):
     tool_use_prompt_token_count: int | None = None
     total_token_count: int | None = None
 
+    @property
+    def output(self) -> int:
+        return (self.candidates_token_count or 0) + (self.thoughts_token_count or 0)
+
     def to_usage(self) -> Usage:
         prompt = self.prompt_token_count or 0
         read = min(prompt, self.cached_content_token_count or 0)
         given = prompt - read + (self.tool_use_prompt_token_count or 0)
-        thoughts = self.thoughts_token_count
-        output = (self.candidates_token_count or 0) + (thoughts or 0)
+        output = self.output
         total = self.total_token_count or given + read + output
-        return Usage(input=given, output=output, cache_read=read, reasoning=thoughts, total_tokens=total)
+        return Usage(
+            input=given,
+            output=output,
+            cache_read=read,
+            reasoning=self.thoughts_token_count,
+            total_tokens=total,
+        )
 
 
 class Chunk(Struct, gc=False, rename="camel"):
@@ -88,18 +97,17 @@ class Chunk(Struct, gc=False, rename="camel"):
 _decode = msgspec.json.Decoder(Chunk).decode
 
 
-def decode_chunks(data: bytes) -> list[Chunk]:
+def decode_chunks(data: bytes) -> tuple[Chunk, ...]:
     """The chunks in one event's data, or in a body that was not streamed: one, or those of a list.
 
     Empty for what says nothing (`null`, a number). Raises ValueError for what is not JSON.
     """
     try:
-        return [_decode(data)]
+        return (_decode(data),)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raw = decode_json(data)
-        return [
-            _lenient(each) for each in (raw if isinstance(raw, list) else [raw]) if isinstance(each, dict)
-        ]
+        objects = raw if isinstance(raw, list) else [raw]
+        return tuple(_lenient(each) for each in objects if isinstance(each, dict))
 
 
 def _lenient(raw: dict[str, Json]) -> Chunk:
