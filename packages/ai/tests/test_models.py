@@ -20,6 +20,7 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import ThinkingLevel, UserMessage
 from cantle_ai.model import Model, Provider, StreamOptions
+from cantle_ai.model_entries import ModelEntry
 from cantle_ai.models import Models
 from cantle_ai.retry import retryable
 from cantle_ai.stream import EventSource
@@ -384,6 +385,32 @@ def test_models_of_a_provider_may_be_loaded_when_they_are_asked_for() -> None:
     assert models.providers and asked == []
     models.find("p", "m"), models.list("p")
     assert asked == [PROVIDER]
+
+
+def test_models_may_be_given_as_entries_that_take_the_rest_from_their_provider() -> None:
+    models, _ = setup()
+    row = Provider(
+        id="q", name="Q", base_url="http://q/v1", api="recorded", endpoints={"other": "http://q/other"}
+    )
+    models.add_provider(row, [ModelEntry(id="a", context_window=5), ModelEntry(id="b", api="other")])
+    first, second = models.list("q")
+    assert first == Model(id="a", provider="q", api="recorded", base_url="http://q/v1", context_window=5)
+    assert (second.api, second.base_url) == ("other", "http://q/other")
+
+
+def test_a_source_may_know_models_that_it_does_not_list() -> None:
+    class Files:
+        def listed(self, provider: Provider) -> Sequence[Model]:
+            return [MODEL]
+
+        def resolve(self, provider: Provider, model_id: str) -> Model | None:
+            return msgspec.structs.replace(MODEL, id=model_id) if model_id.endswith(".txt") else None
+
+    models, _ = setup()
+    models.add_provider(PROVIDER, Files())
+    found = models.find("p", "a.txt")
+    assert found is not None and found.id == "a.txt"
+    assert models.list("p") == [MODEL] and models.find("p", "a") is None
 
 
 @pytest.fixture

@@ -147,6 +147,16 @@ def test_a_known_provider_can_be_sent_elsewhere(tmp_path: Path) -> None:
     assert provider is not None and provider.key_variables == ("OPENAI_API_KEY",)
 
 
+def test_another_address_of_a_gateway_is_that_of_all_its_apis(tmp_path: Path) -> None:
+    added: list[Json] = [{"id": "mine", "api": "anthropic-messages"}]
+    moved: JsonObject = {"baseUrl": "http://127.0.0.1:1/proxy", "models": added}
+    changed = models(tmp_path, {"providers": {"opencode": moved}}).list("opencode")
+    assert len({model.api for model in changed}) == 4
+    assert {model.base_url for model in changed} == {"http://127.0.0.1:1/proxy"}
+    plain = models(tmp_path, {"providers": {"opencode": {"models": added}}})
+    assert found(plain, "opencode", "mine").base_url == "https://opencode.ai/inference/anthropic"
+
+
 @pytest.mark.parity("models.added-models")
 def test_an_entry_adds_a_model_or_replaces_one(tmp_path: Path) -> None:
     entries: list[Json] = [{"id": "gpt-5", "maxTokens": 5}, {"id": "mine"}]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,6 +25,7 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.model import THINKING_LEVELS, Model, Provider, StreamOptions
+from cantle_ai.model_shelf import CatalogModels, GivenModels, LocalModels, ModelShelf
 from cantle_ai.providers import BUILTIN_PROVIDERS, LOCAL_API, WIRE_APIS
 from cantle_ai.stream import AssistantMessageStream, StreamFunction
 
@@ -39,13 +40,7 @@ if TYPE_CHECKING:
     from cantle_ai.models_file import ModelsFile, ProviderEntry
     from cantle_ai.transport.port import Transport
 
-__all__ = ["ModelSource", "Models"]
-
-ModelSource: TypeAlias = "Sequence[Model] | Callable[[Provider], Sequence[Model]]"
-"""A provider's models, or what loads them when they are first asked for.
-
-What loads them may have a method `resolve(provider, model_id)`, which gives the model of an id that is not
-listed, or None: a file by its path."""
+__all__ = ["Models"]
 
 
 class Models:
@@ -79,22 +74,28 @@ class Models:
         )
         self._transport = transport
         self._owns_transport = transport is None
-        self._shelves: dict[str, _Shelf] = {}
+        self._shelves: dict[str, ModelShelf] = {}
         self._apis: dict[str, Callable[[], WireApi]] = dict(WIRE_APIS)
         self._owning: dict[Callable[[], WireApi], OwningApi] = {}
         self._streams: dict[str, StreamFunction] = {}
-        local = _LocalModels(weights_folders)
+        catalog, local = CatalogModels(), LocalModels(weights_folders)
         for provider in providers:
-            self.add_provider(provider, local if provider.api == LOCAL_API else _catalog)
+            self.add_provider(provider, local if provider.api == LOCAL_API else catalog)
 
-    def add_provider(self, provider: Provider, models: ModelSource = ()) -> None:
-        """Add a provider with its models, in place of one of the same id."""
+    def add_provider(self, provider: Provider, models: GivenModels = ()) -> None:
+        """Add a provider with its models, in place of one of the same id:
+
+        models.add_provider(
+            Provider(id="home", name="Home", base_url="http://127.0.0.1:8080/v1", api="openai-completions"),
+            [ModelEntry(id="qwen3-coder", context_window=32_768)],
+        )
+        """
         address = self._environ.get(provider.url_variable, "").strip() if provider.url_variable else ""
         if address:
             from cantle_ai.local_servers import server_url
 
             provider = msgspec.structs.replace(provider, base_url=server_url(address, provider.base_url))
-        self._shelves[provider.id] = _Shelf(provider, models)
+        self._shelves[provider.id] = ModelShelf(provider, models)
 
     def register_api(self, name: str, loader: Callable[[], WireApi]) -> None:
         """Serve models whose `api` is `name` with the wire API that `loader` gives; called at each request.
@@ -118,7 +119,7 @@ class Models:
             if shelf is None or _takes_name(entry, models, shelf.provider):
                 if not models:
                     continue
-                shelf = self._shelves[entry.id] = _Shelf(_described(entry, models), ())
+                shelf = self._shelves[entry.id] = ModelShelf(_described(entry, models), ())
             shelf.apply(file, entry)
 
     @property
@@ -159,7 +160,7 @@ class Models:
 
         from cantle_ai.listening import may_listen
 
-        async def ask(shelf: _Shelf) -> None:
+        async def ask(shelf: ModelShelf) -> None:
             with contextlib.suppress(ConfigurationError):
                 await self._ask(shelf)
 
@@ -276,7 +277,7 @@ class Models:
             if close is not None:
                 await close()
 
-    async def _ask(self, shelf: _Shelf) -> None:
+    async def _ask(self, shelf: ModelShelf) -> None:
         from cantle_ai.local_servers import served_models
 
         shelf.serve(())
@@ -314,90 +315,10 @@ class Models:
         return self._transport
 
 
-class _Shelf:
-    """A provider and its models, with what models files change about them, worked out when first asked for."""
-
-    def __init__(self, provider: Provider, source: ModelSource) -> None:
-        self.provider = provider
-        self._source = source
-        self._files: list[tuple[ModelsFile, ProviderEntry]] = []
-        self._models: dict[str, Model] | None = None
-
-    @property
-    def models(self) -> dict[str, Model]:
-        """By id, in order."""
-        if self._models is None:
-            source = self._source
-            listed = source(self.provider) if callable(source) else source
-            self._models = {model.id: model for model in listed}
-            for file, entry in self._files:
-                self._change(self._models, file, entry)
-        return self._models
-
-    def serve(self, models: Sequence[Model]) -> None:
-        """Take the models that its server has now."""
-        self._source = models
-        self._models = None
-
-    def find(self, model_id: str) -> Model | None:
-        """The model of that id, listed or not."""
-        return self.models.get(model_id) or self._resolved(model_id)
-
-    def apply(self, file: ModelsFile, entry: ProviderEntry) -> None:
-        self.provider = _changed_provider(self.provider, entry)
-        self._files.append((file, entry))
-        self._models = None
-
-    def _resolved(self, model_id: str) -> Model | None:
-        resolve = getattr(self._source, "resolve", None)
-        found: Model | None = None if resolve is None else resolve(self.provider, model_id)
-        return found
-
-    def _change(self, models: dict[str, Model], file: ModelsFile, entry: ProviderEntry) -> None:
-        from cantle_ai.model_entries import changed_model, new_model
-
-        if entry.base_url is not None:
-            for model in models.values():
-                models[model.id] = msgspec.structs.replace(model, base_url=entry.base_url)
-        for override in file.overrides.get(entry.id, ()):
-            if override.id in models:
-                models[override.id] = changed_model(models[override.id], override)
-        for added in file.models.get(entry.id, ()):
-            base = self._resolved(added.base_url or added.id)
-            models[added.id] = (
-                new_model(added, self.provider)
-                if base is None
-                else changed_model(msgspec.structs.replace(base, id=added.id), added)
-            )
-
-
 def _new_transport() -> Transport:
     from cantle_ai.transport.urllib3_thread import Urllib3Transport
 
     return Urllib3Transport()
-
-
-def _catalog(provider: Provider) -> Sequence[Model]:
-    from cantle_ai.catalog import load_catalog
-
-    return load_catalog(provider)
-
-
-class _LocalModels:
-    """The models of the provider `local`: those whose weights are found, and files by their paths."""
-
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = tuple(folders)
-
-    def __call__(self, provider: Provider) -> Sequence[Model]:
-        from cantle_ai.local.rows import listed_models
-
-        return listed_models(provider, self._folders)
-
-    def resolve(self, provider: Provider, model_id: str) -> Model | None:
-        from cantle_ai.local.rows import named_model
-
-        return named_model(provider, model_id, self._folders)
 
 
 def _takes_name(entry: ProviderEntry, models: Sequence[ModelEntry], provider: Provider) -> bool:
@@ -413,20 +334,6 @@ def _described(entry: ProviderEntry, models: Sequence[ModelEntry]) -> Provider:
     if base_url is None or api is None:
         raise ConfigurationError(None, f'The new provider "{entry.id}" needs a baseUrl and an api')
     return Provider(id=entry.id, name=entry.name or entry.id, base_url=base_url, api=api)
-
-
-def _changed_provider(provider: Provider, entry: ProviderEntry) -> Provider:
-    given = {
-        name: value
-        for name in ("name", "base_url", "api", "api_key", "auth_header")
-        if (value := getattr(entry, name)) is not None
-    }
-    return msgspec.structs.replace(
-        provider,
-        **given,
-        headers={**provider.headers, **(entry.headers or {})},
-        compat={**provider.compat, **(entry.compat or {})},
-    )
 
 
 def _no_key(provider: Provider) -> str:
