@@ -146,6 +146,27 @@ async def test_what_follows_reasoning_that_cannot_go_back_has_no_id(signature):
     }
 
 
+@pytest.mark.parametrize(("odd", "sent"), [
+    ({"summary": "x"}, {"summary": []}), ({"summary": None}, {"summary": []}), ({"summary": [7, {}]}, {"summary": []}),
+    ({"content": 7}, {"content": []}), ({"status": "odd"}, {}), ({"status": "completed"}, {"status": "completed"}),
+    ({"format": "v2"}, {"format": "v2"}), ({"id": "x" * 400}, {"id": "x" * 400}),
+])  # fmt: skip
+async def test_what_is_odd_about_a_reasoning_item_is_left_out(odd, sent):
+    item = {**reasoning("hm"), **odd}
+    (first, _) = await items(answer(ThinkingContent("hm", signature=json.dumps(item)), TEXT))
+    assert first == {**{key: value for key, value in reasoning("hm").items() if key not in odd}, **sent}
+
+
+@pytest.mark.parametrize("odd", [
+    {"id": 7}, {"id": None}, {"id": ""}, {"id": "0"}, {"type": None}, {"type": 7}, {"type": "x"}, {"type": "two_words", "id": ""},
+    {"encrypted_content": 7}, {"encrypted_content": ""}, {"encrypted_content": None, "content": "x"},
+])  # fmt: skip
+async def test_an_item_that_makes_no_sense_is_left_out(odd):
+    item = {**reasoning("hm"), **odd}
+    sent = await items(answer(ThinkingContent("hm", signature=json.dumps(item)), TEXT))
+    assert len(sent) == 1
+
+
 async def test_nulls_of_a_reasoning_item_are_left_out():
     item = {**reasoning("hm"), "content": None, "status": None}
     (sent, _) = await items(answer(ThinkingContent("hm", signature=json.dumps(item)), TEXT))
@@ -159,6 +180,8 @@ async def test_items_of_the_services_own_tools_go_back():
     assert [item["type"] for item in sent] == ["reasoning", "web_search_call", "message"]
     assert sent[1] == search
     assert len(await items(answer(kept, TEXT, model="other"))) == 1
+    new = ThinkingContent("", signature='{"type":"brand_new_item","id":"bn_1","novelty":[1]}', redacted=True)
+    assert (await items(answer(new, TEXT)))[0] == {"type": "brand_new_item", "id": "bn_1", "novelty": [1]}
 
 
 @pytest.mark.parametrize(("signature", "wanted"), [

@@ -17,6 +17,7 @@ reasoning items cannot go back, none of its items has an id.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
@@ -30,6 +31,12 @@ from cantle_ai.model import Model, StreamOptions
 __all__ = ["EncodedInput", "encode_input"]
 
 _LONGEST_ID = 64
+_LONGEST_OPAQUE_ID = 2048
+"""GitHub Copilot's items have ids of several hundred characters, which it wants back for reasoning."""
+_STATUSES = ("in_progress", "completed", "incomplete")
+_OF_THE_SERVICE = frozenset({"compaction", "program"})
+_OTHER = re.compile(r"[a-z]+(?:_[a-z]+)+")
+"""How the service names its items, also those that nobody knows yet."""
 _NEED_AN_OUTPUT = frozenset(
     {"computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request"}
 )
@@ -149,27 +156,50 @@ def _answer(turn: Turn) -> list[JsonObject]:
 
 
 def _opaque(signature: str | None) -> JsonObject | None:
-    """The item that a thinking block holds; None where it cannot be sent.
-
-    Nothing is stored by the service, so reasoning has to bring its content along, as a rule encrypted.
-    """
+    """The item that a thinking block holds; None where it cannot be sent."""
     if signature is None or not signature.startswith("{"):
         return None
     try:
         raw = decode_json(signature)
     except ValueError:
         return None
-    if (
-        not isinstance(raw, dict)
-        or raw.get("type") in _NEED_AN_OUTPUT
-        or not isinstance(raw.get("type"), str)
-    ):
+    if not isinstance(raw, dict):
         return None
-    if raw["type"] == "reasoning":
-        if not raw.get("encrypted_content") and not raw.get("content"):
+    item: JsonObject = {key: value for key, value in raw.items() if value is not None}
+    kind, id = item.get("type"), item.get("id")
+    if not isinstance(kind, str) or not isinstance(id, str):
+        return None
+    if kind == "reasoning":
+        return _reasoning(item, id)
+    known = kind in _OF_THE_SERVICE or _OTHER.fullmatch(kind)
+    return item if known and kind not in _NEED_AN_OUTPUT and _is_id(id) else None
+
+
+def _reasoning(item: JsonObject, id: str) -> JsonObject | None:
+    """A reasoning item. Nothing is stored by the service, so it has to bring its content along, as a rule encrypted."""
+    encrypted = item.get("encrypted_content")
+    content = _parts(item.get("content"), "reasoning_text")
+    if not (isinstance(encrypted, str) and encrypted):
+        item.pop("encrypted_content", None)
+        if not content:
             return None
-        raw.setdefault("summary", [])
-    return {key: value for key, value in raw.items() if value is not None}
+    if not (_is_id(id, ("rs_",)) or _LONGEST_ID < len(id) <= _LONGEST_OPAQUE_ID):
+        return None
+    item["summary"] = _parts(item.get("summary"), "summary_text")
+    if "content" in item:
+        item["content"] = content
+    if item.get("status", "completed") not in _STATUSES:
+        del item["status"]
+    return item
+
+
+def _parts(raw: Json, kind: str) -> list[Json]:
+    """The parts of a reasoning item that are what they should be."""
+    return [
+        part
+        for part in (raw if isinstance(raw, list) else [])
+        if isinstance(part, dict) and part.get("type") == kind and isinstance(part.get("text"), str)
+    ]
 
 
 def _message(block: TextContent) -> JsonObject:
@@ -248,8 +278,8 @@ def _anonymous(item: JsonObject) -> JsonObject:
             return item
 
 
-def _is_id(id: str, prefixes: tuple[str, ...]) -> bool:
-    return id.startswith(prefixes) and len(id) <= _LONGEST_ID and _ID_CHARACTERS.issuperset(id)
+def _is_id(id: str, prefixes: tuple[str, ...] = ("",)) -> bool:
+    return id.startswith(prefixes) and 0 < len(id) <= _LONGEST_ID and _ID_CHARACTERS.issuperset(id)
 
 
 _ID_CHARACTERS = frozenset(NAME_CHARACTERS)
