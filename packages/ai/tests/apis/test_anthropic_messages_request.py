@@ -83,6 +83,7 @@ async def test_betas_are_put_together():
     [
         ({"sendSessionAffinityHeaders": True}, "x-session-affinity"),
         ({"sendSessionAffinityHeaders": True, "sessionAffinityFormat": "openrouter"}, "x-session-id"),
+        ({"sendSessionAffinityHeaders": True, "sessionAffinityFormat": "openai"}, "x-session-affinity"),
         ({"sessionAffinityFormat": "openrouter"}, None),
         ({}, None),
     ],

@@ -34,8 +34,9 @@ class AnthropicMessagesCompat(Struct, frozen=True, kw_only=True, rename="camel")
     send_session_affinity_headers: bool = False
     """A header carries the session id, so that one machine serves a conversation: Fireworks and gateways
     route by it."""
-    session_affinity_format: Literal["openrouter"] | None = None
-    """Which header: `x-session-id` for OpenRouter, else `x-session-affinity`."""
+    session_affinity_format: Literal["openai", "openai-nosession", "openrouter"] | None = None
+    """Which header: `x-session-id` for OpenRouter, else `x-session-affinity`, one of those that the formats of
+    chat completions name."""
     supports_temperature: bool = True
     """The model takes a `temperature`. From Claude Opus 4.7 on, all but the default is refused."""
     force_adaptive_thinking: bool = False

@@ -109,8 +109,8 @@ def _headers(headers: Mapping[str, str], strictness: Strictness) -> list[str]:
 
 def _limit(values: JsonObject) -> int:
     limit = values.get("max_tokens")
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 1_000_000:
-        raise Refusal("max-tokens", f"max_tokens is {limit!r}: it must be a whole number from 1 to 1000000")
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 10_000_000:
+        raise Refusal("max-tokens", f"max_tokens is {limit!r}: it must be a whole number from 1 to 10000000")
     return limit
 
 
