@@ -67,7 +67,7 @@ class Fuzzed:
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-@settings(max_examples=samples(1500, 60), suppress_health_check=list(HealthCheck))
+@settings(max_examples=samples(400, 40), suppress_health_check=list(HealthCheck))
 @given(
     changes=mutations(),
     cuts=st.lists(st.integers(1, 64), min_size=1, max_size=5),
@@ -82,7 +82,8 @@ async def test_any_answer_is_a_legal_stream_and_can_be_replayed(
     assert message.stop_reason != "aborted"
     said = message.error_message or ""
     assert "Error(" not in said and "Traceback" not in said and "object has no" not in said
-    assert message_from_json(decode_object(encode_json(message.to_json()))).to_json() == message.to_json()
+    stored = decode_object(encode_json(message.to_json()))
+    assert decode_object(encode_json(message_from_json(stored).to_json())) == stored
     results = [
         ToolResultMessage(call.id, call.name, [TextContent("found")], timestamp=1)
         for call in message.tool_calls
@@ -96,7 +97,7 @@ async def test_any_answer_is_a_legal_stream_and_can_be_replayed(
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-@settings(max_examples=samples(300, 20), suppress_health_check=list(HealthCheck))
+@settings(max_examples=samples(150, 15), suppress_health_check=list(HealthCheck))
 @given(cuts=st.lists(st.integers(1, 9), min_size=1, max_size=7), seed=st.integers(0, 500))
 async def test_where_a_stream_is_cut_makes_no_difference(column: Column, cuts: list[int], seed: int):
     cut = await Fuzzed(column, [], cuts, seed).ask(UserMessage("Hi", timestamp=1))
