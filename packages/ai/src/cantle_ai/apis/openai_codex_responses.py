@@ -6,7 +6,6 @@ there. All else is as in `openai_responses`, whose modules this door shares.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
@@ -17,7 +16,7 @@ from cantle_ai.apis.openai_responses_payload import request_body, request_header
 from cantle_ai.apis.openai_responses_reader import reader_of
 from cantle_ai.apis.port import RequestAuth, WireApi
 from cantle_ai.builder import AnswerBuilder
-from cantle_ai.codec import JsonObject, decode_json
+from cantle_ai.codec import JsonObject
 from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.events import AssistantMessageEvent
@@ -50,7 +49,7 @@ def source(
         own = {"openai-beta": "responses=experimental", **session_headers(options, compat)}
         if auth.api_key is not None:
             own["authorization"] = f"Bearer {auth.api_key}"
-            own[ACCOUNT_HEADER] = account_of(auth.api_key) or ""
+            own[ACCOUNT_HEADER] = _account_of(auth.api_key) or ""
         headers = request_headers(own, options, auth)
         if not headers.get(ACCOUNT_HEADER):
             raise ConfigurationError(
@@ -69,16 +68,11 @@ def source(
 _proof: WireApi = source
 
 
-def account_of(token: str) -> str | None:
+def _account_of(token: str) -> str | None:
     """The account that a token is of; None when it does not say."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        claims = decode_json(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except ValueError:
-        return None
-    claim = claims.get(_CLAIM) if isinstance(claims, dict) else None
+    from cantle_ai.auth.oauth.claims import claims_of
+
+    claim = claims_of(token).get(_CLAIM)
     account = claim.get("chatgpt_account_id") if isinstance(claim, dict) else None
     return account if isinstance(account, str) and account else None
 
