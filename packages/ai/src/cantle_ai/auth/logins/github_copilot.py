@@ -75,7 +75,7 @@ class CopilotLogin:
         )
 
     def authorise(self, credential: OAuthCredential) -> LoginAuth:
-        return LoginAuth(api_key=credential.access, base_url=_base_url(credential))
+        return LoginAuth(api_key=credential.access, kind="bearer", base_url=_base_url(credential))
 
     def _api(self, credential: OAuthCredential) -> str:
         enterprise = credential.text("enterpriseUrl")
