@@ -18,6 +18,7 @@ from cantle_ai.apis.tool_schemas import (
     without_nulls,
 )
 from cantle_ai.codec import Json, JsonObject, encode_json
+from cantle_ai.testing.server.schemas import check_schema
 from tests.support.samples import samples
 
 NULL: JsonObject = {"type": "null"}
@@ -390,7 +391,7 @@ _trees = st.recursive(
 )
 
 
-@settings(max_examples=samples(3000, 150), deadline=None)
+@settings(max_examples=samples(2000, 100), deadline=None)
 @given(st.dictionaries(_keys, _trees, max_size=5))
 def test_any_object_is_read_without_a_fault_and_left_alone(schema: JsonObject) -> None:
     before = copy.deepcopy(schema)
@@ -402,5 +403,51 @@ def test_any_object_is_read_without_a_fault_and_left_alone(schema: JsonObject) -
         if made is not None:
             encode_json(made.parameters)
             assert made.parameters["additionalProperties"] is False
+            if strict is strict_for_openai:
+                check_schema(made.parameters, "parameters", strict=True)
     without_nulls(schema, {"A": None, "description": {"A": None}})
     assert schema == before
+
+
+_names = st.sampled_from(["a", "b", "c"])
+_scalars = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", "integer", "boolean", "null", ["string", "null"]])},
+    optional={
+        "description": st.just("d"),
+        "default": st.sampled_from([None, 1, "x"]),
+        "enum": st.just(["x"]),
+        "minimum": st.just(1),
+        "format": st.sampled_from(["date", "odd"]),
+    },
+)
+_nodes = st.recursive(
+    _scalars
+    | st.sampled_from([{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b", "description": "d"}, {"const": "x"}]),
+    lambda inner: (
+        st.fixed_dictionaries({"type": st.just("array"), "items": inner})
+        | st.fixed_dictionaries({"anyOf": st.lists(inner, min_size=1, max_size=2)})
+        | st.fixed_dictionaries({"allOf": st.lists(inner, min_size=1, max_size=1)})
+        | st.fixed_dictionaries(
+            {"type": st.just("object"), "properties": st.dictionaries(_names, inner, min_size=1, max_size=3)}
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.fault("B05", "B07")
+@settings(max_examples=samples(2000, 100), deadline=None)
+@given(st.dictionaries(_names, _nodes, max_size=3), st.lists(_names, unique=True), _nodes, _nodes)
+def test_b05_what_is_strict_is_taken_by_a_strict_server(
+    properties: JsonObject, required: list[str], one: JsonObject, two: JsonObject
+) -> None:
+    schema = objects(
+        properties,
+        required=[name for name in required if name in properties],
+        **{"$defs": {"a": one, "b": two}},
+    )
+    made = openai(schema)
+    if made is not None:
+        check_schema(made, "parameters", strict=True)
+    for make in (inlined, gemini_schema, openapi_schema):
+        assert "$ref" not in encode_json(make(schema)).decode()

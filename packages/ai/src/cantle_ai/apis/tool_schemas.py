@@ -182,6 +182,12 @@ _ANTHROPIC = _Dialect(
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _DEFINITIONS = ("$defs", "definitions")
+_WORDS = frozenset({"title", "description"})
+_OF_TYPES = {
+    "object": frozenset({"properties", "required", "additionalProperties"}),
+    "array": frozenset({"items", "minItems", "maxItems"}),
+}
+"""Keywords that only values of one type have."""
 _CHOICES = ("anyOf", "oneOf", "allOf", "$ref")
 
 
@@ -232,11 +238,11 @@ class _Strict:
         self._check_values(node)
         if "anyOf" in node:
             variants = node["anyOf"]
-            if "properties" in node or not isinstance(variants, list) or not variants:
+            if not isinstance(variants, list) or not variants or node.keys() - _WORDS - {"anyOf"}:
                 raise _Refused
             return {**node, "anyOf": [self._node(variant, level + 1) for variant in variants]}
         types = _types(node)
-        if types is None:
+        if types is None or not _fits(node, types):
             raise _Refused
         if "object" in types:
             return self._object(node, level)
@@ -310,7 +316,7 @@ class _Strict:
         if not rest:
             return {"$ref": f"#/$defs/{name}"}
         known = self._definitions[name]
-        if isinstance(known, dict) and "$ref" not in known and rest.keys() <= {"title", "description"}:
+        if isinstance(known, dict) and "$ref" not in known and rest.keys() <= _WORDS:
             return {**known, **rest}
         raise _Refused
 
@@ -334,7 +340,7 @@ def _without_wrapping(node: JsonObject) -> JsonObject:
     inner = node.get("allOf")
     if isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], dict):
         rest = {key: value for key, value in node.items() if key != "allOf"}
-        if not (rest.keys() - {"title", "description"}) & inner[0].keys():
+        if not (rest.keys() - _WORDS) & inner[0].keys():
             node = {**inner[0], **rest}
     if "oneOf" in node and "anyOf" not in node:
         node = {("anyOf" if key == "oneOf" else key): value for key, value in node.items()}
@@ -343,6 +349,11 @@ def _without_wrapping(node: JsonObject) -> JsonObject:
 
 def _is_one_of(value: Json, options: frozenset[str]) -> bool:
     return isinstance(value, str) and value in options
+
+
+def _fits(node: JsonObject, types: list[str]) -> bool:
+    """Whether all keywords of a node are of its types."""
+    return all(kind in types or keywords.isdisjoint(node) for kind, keywords in _OF_TYPES.items())
 
 
 def _types(node: JsonObject) -> list[str] | None:

@@ -8,6 +8,15 @@ from cantle_ai.testing.server.refusal import Path, Refusal, list_of, object_of
 __all__ = ["check_schema"]
 
 _TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+_NOT_STRICT = frozenset(
+    {
+        "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "default",
+        "patternProperties", "propertyNames", "minProperties", "maxProperties", "unevaluatedProperties",
+        "prefixItems", "contains", "minContains", "maxContains", "uniqueItems", "unevaluatedItems",
+        "minLength", "maxLength", "$schema", "$id", "examples",
+    }
+)  # fmt: skip
+"""Keywords that strict tools cannot have: "Structured outputs" in OpenAI's documentation, "Supported schemas"."""
 
 
 def check_schema(schema: JsonObject, path: Path, *, strict: bool = False) -> None:
@@ -29,6 +38,8 @@ class _Schema:
             return
         schema = object_of(node, path)
         self._type(schema, path)
+        if self._strict:
+            self._keywords(schema, path)
         if "$ref" in schema:
             self._reference(schema["$ref"], path)
         for name in ("properties", "$defs", "definitions"):
@@ -51,6 +62,16 @@ class _Schema:
             raise Refusal("schema", f"{path}.type is {kind!r}, which is no type of JSON schema")
         if self._strict and not kinds and not schema.keys() & {"$ref", "anyOf", "enum", "const"}:
             raise Refusal("schema", f"{path} has no type, as a strict tool's schema must everywhere")
+
+    def _keywords(self, schema: JsonObject, path: Path) -> None:
+        if refused := _NOT_STRICT & schema.keys():
+            raise Refusal(
+                "schema", f"{path} has {', '.join(sorted(refused))}, which a strict tool cannot have"
+            )
+        if "$ref" in schema and len(schema) > 1:
+            raise Refusal("schema", f"{path} has keywords beside $ref, which a strict tool cannot have")
+        if schema.get("type") == "array" and "items" not in schema:
+            raise Refusal("schema", f"{path}.items is missing, as it cannot be in a strict tool")
 
     def _reference(self, reference: Json, path: Path) -> None:
         place: Json = self._root

@@ -41,6 +41,10 @@ def check_request(headers: Mapping[str, str], data: bytes, strictness: Strictnes
     for name in ("tool_choice", "parallel_tool_calls"):
         if name in values and "tools" not in values:
             raise Refusal("tools", f"{name} needs tools")
+    if "tool_choice" in values:
+        _tool_choice(values["tool_choice"], values["tools"])
+    if "response_format" in values:
+        _response_format(values["response_format"])
     check_messages(values.get("messages"))
     answer = cast("int", values.get("max_tokens", values.get("max_completion_tokens", 0)))
     strictness.check_fits(len(data), answer)
@@ -97,3 +101,32 @@ def _tools(value: Json) -> None:
             raise Refusal("type", f"{path}.function.strict must be true or false, not {strict!r}")
         parameters = object_of(function.get("parameters"), f"{path}.function.parameters")
         check_schema(parameters, f"{path}.function.parameters", strict=strict)
+
+
+def _tool_choice(value: Json, tools: Json) -> None:
+    if isinstance(value, str):
+        if value not in ("auto", "none", "required"):
+            raise Refusal(
+                "tool-choice", f"tool_choice is {value!r}: it must be auto, none, required or a tool"
+            )
+        return
+    choice = object_of(value, "tool_choice")
+    known_fields(choice, {"type", "function"}, "tool_choice")
+    name = object_of(choice.get("function"), "tool_choice.function").get("name")
+    named = [object_of(object_of(tool, "tools").get("function"), "tools") for tool in list_of(tools, "tools")]
+    if choice.get("type") != "function" or name not in [function.get("name") for function in named]:
+        raise Refusal("tool-choice", f"tool_choice names {name!r}, which is no tool of this request")
+
+
+def _response_format(value: Json) -> None:
+    form = object_of(value, "response_format")
+    kind = form.get("type")
+    if kind in ("text", "json_object"):
+        return
+    if kind != "json_schema":
+        raise Refusal("type", f"response_format.type must be text, json_object or json_schema, not {kind!r}")
+    inner = object_of(form.get("json_schema"), "response_format.json_schema")
+    known_fields(inner, {"name", "description", "schema", "strict"}, "response_format.json_schema")
+    matching(inner.get("name"), TOOL_NAME, "response_format.json_schema.name")
+    schema = object_of(inner.get("schema"), "response_format.json_schema.schema")
+    check_schema(schema, "response_format.json_schema.schema", strict=inner.get("strict") is True)
