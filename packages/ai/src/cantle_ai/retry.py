@@ -76,6 +76,7 @@ FINAL_CODES = frozenset(
         "not_found_error",
         "permission_denied",
         "permission_error",
+        "refusal",
         "resource_not_found_exception",
         "unauthenticated",
         "unrecognized_client_exception",

@@ -201,6 +201,10 @@ async def test_reasons_to_stop(raw, reason):
             "The model refused to answer (cyber): No exploits.",
         ),
         ({"category": 3, "explanation": " "}, "The model refused to answer"),
+        (
+            {"explanation": "Server busy, try again later"},
+            "The model refused to answer: Server busy, try again later",
+        ),
     ],
 )
 async def test_a_refusal_is_an_error_that_says_why(details, text):
