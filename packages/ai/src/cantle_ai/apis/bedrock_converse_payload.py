@@ -116,28 +116,25 @@ def _sample(fields: JsonObject, sampling: Mapping[str, Json]) -> None:
     for name, value in sampling.items():
         if name in _OURS:
             continue
-        if name in _FIELDS:
-            known = fields.get(name)
-            merged = isinstance(known, dict) and isinstance(value, dict)
-            fields[name] = _merged(known, value) if merged else value  # type: ignore[arg-type]
-        elif name in _INFERENCE:
-            _object(fields, "inferenceConfig")[_INFERENCE[name]] = value
+        if name in _INFERENCE:
+            _lay(fields, "inferenceConfig", {_INFERENCE[name]: value})
+        elif name not in _FIELDS:
+            _lay(fields, "additionalModelRequestFields", {name: value})
+        elif isinstance(value, dict):
+            _lay(fields, name, value)
         else:
-            _object(fields, "additionalModelRequestFields")[name] = value
+            fields[name] = value
 
 
-def _merged(known: JsonObject, more: JsonObject) -> JsonObject:
-    merged = dict(known)
-    for name, value in more.items():
-        before = merged.get(name)
-        merged[name] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
-    return merged
-
-
-def _object(fields: JsonObject, name: str) -> JsonObject:
-    value = fields.setdefault(name, {})
-    assert isinstance(value, dict)
-    return value
+def _lay(fields: JsonObject, name: str, more: JsonObject) -> None:
+    """Lay `more` over the object `fields[name]`. Names of betas are added to those that are there."""
+    known = fields.get(name)
+    merged = dict(known) if isinstance(known, dict) else {}
+    for key, value in more.items():
+        before = merged.get(key)
+        both = key == "anthropic_beta" and isinstance(before, list) and isinstance(value, list)
+        merged[key] = [*before, *value] if both else value  # type: ignore[misc, list-item]
+    fields[name] = merged
 
 
 def _cache_point(options: StreamOptions, compat: BedrockConverseCompat) -> JsonObject | None:
