@@ -47,7 +47,7 @@ async def test_the_request_whole():
     assert "authorization" not in request.headers
     assert asked.body == {
         "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
-        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "systemInstruction": {"parts": [{"text": "Be brief."}], "role": "user"},
         "generationConfig": {"maxOutputTokens": 9, "temperature": 0.5},
     }
 
@@ -77,6 +77,7 @@ def test_without_a_system_prompt_the_field_is_left_out():
 
 
 @pytest.mark.parity("google.conversation")
+@pytest.mark.parity("google.call-ids")
 def test_own_answers_go_back_as_they_came():
     answer = answer_by(
         NEW,
@@ -308,6 +309,8 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+@pytest.mark.parity("google.tools")
+@pytest.mark.parity("google.schema-references")
 @pytest.mark.fault("B07")
 def test_b07_references_are_inlined_const_is_an_enum_and_schema_is_gone():
     tool = ToolDefinition("go", "Goes.", SCHEMA)
@@ -368,6 +371,7 @@ GEMMA_LEVELS = {"off": None, "minimal": "MINIMAL", "low": None, "medium": None, 
 
 @pytest.mark.fault("B11", "B12")
 @pytest.mark.parity("google.thinking")
+@pytest.mark.parity("google.thinking-off-of-pro")
 @pytest.mark.parametrize(
     ("id", "levels", "level", "sent"),
     [
@@ -416,6 +420,7 @@ def test_a_budget_of_one_s_own_is_kept_within_what_the_model_takes(id, budgets, 
 # --- sampling and quirks
 
 
+@pytest.mark.parity("google.sampling")
 def test_sampling_goes_where_the_api_has_a_place_for_it():
     asked = model(
         sampling={"topP": 0.5, "topK": 4, "safetySettings": [{"category": "C"}]},

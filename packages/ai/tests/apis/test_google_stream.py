@@ -95,6 +95,7 @@ async def test_a_signature_without_anything_before_it_is_kept():
     ]
 
 
+@pytest.mark.parity("google.empty-parts")
 async def test_no_signature_is_overwritten_by_another():
     asked = await ask(
         [
@@ -108,6 +109,14 @@ async def test_no_signature_is_overwritten_by_another():
         TextContent("", signature="QUJF"),
     ]
     assert asked.message.text == "abc"
+
+
+@pytest.mark.parity("google.empty-parts")
+async def test_what_comes_without_text_or_signature_makes_no_block():
+    asked = await ask(
+        [chunk("", call("go", {}, id="c")), chunk({"text": "", "thought": True}), chunk("", finish="STOP")]
+    )
+    assert asked.message.content == [ToolCall("c", "go", {})]
 
 
 async def test_parallel_calls_in_one_chunk_and_in_several():
@@ -216,6 +225,7 @@ FAILURES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parity("google.failures")
 @pytest.mark.parametrize("reason", FAILURES)
 async def test_every_other_reason_to_finish_is_a_failure_that_says_why(reason):
     final = event({"candidates": [{"finishReason": reason, "finishMessage": "because  of\nit"}]})
@@ -236,6 +246,7 @@ async def test_what_a_filter_has_stopped_is_not_asked_again(reason):
     assert not retryable((await ask([chunk("part", finish=reason)])).message)
 
 
+@pytest.mark.parity("google.failures")
 async def test_a_refused_prompt_says_why():
     feedback = {"blockReason": "PROHIBITED_CONTENT", "blockReasonMessage": "No."}
     asked = await ask([event({"promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 3}})])

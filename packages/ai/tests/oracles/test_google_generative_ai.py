@@ -47,7 +47,8 @@ class Sdk:
 
 
 def _canonical(chunks: list[Any]) -> Canonical:
-    parts = [part for chunk in chunks for part in chunk.candidates[0].content.parts or []]
+    contents = [chunk.candidates[0].content for chunk in chunks]
+    parts = [part for content in contents if content is not None for part in content.parts or []]
     last = chunks[-1]
     usage = last.usage_metadata
     cached, thought = usage.cached_content_token_count or 0, usage.thoughts_token_count or 0

@@ -80,7 +80,7 @@ class Counts(Struct, gc=False, rename="camel"):
             input=given,
             output=output,
             cache_read=read,
-            reasoning=self.thoughts_token_count,
+            reasoning=self.thoughts_token_count or 0,
             total_tokens=total,
         )
 

@@ -29,7 +29,7 @@ def request_body(model: Model, context: Context, options: StreamOptions, compat:
     contents = encoded_contents(model, context, options, compat)
     fields: JsonObject = {}
     if context.system_prompt.strip():
-        fields["systemInstruction"] = {"parts": [{"text": context.system_prompt}]}
+        fields["systemInstruction"] = {"parts": [{"text": context.system_prompt}], "role": "user"}
     if context.tools:
         fields["tools"] = [{"functionDeclarations": [_function(tool, compat) for tool in context.tools]}]
         if options.tool_choice is not None:

@@ -67,7 +67,7 @@ class GooglePlayback:
     def ending(self) -> Iterator[bytes]:
         response = self._play.response
         finish = response.raw_stop_reason or _FINISH[response.reason]
-        yield self._parts([{"text": ""}], finish)
+        yield self._parts([], finish)
 
     def failing(self, failure: Failure) -> bytes:
         return self._event(error_body(failure, failure.status or 500))
@@ -82,7 +82,8 @@ class GooglePlayback:
         return {"functionCall": call}
 
     def _parts(self, parts: list[Json], finish: str | None = None) -> bytes:
-        candidate: JsonObject = {"content": {"parts": parts, "role": "model"}, "index": 0}
+        content: JsonObject = {"parts": parts, "role": "model"} if parts else {"role": "model"}
+        candidate: JsonObject = {"content": content, "index": 0}
         if finish is not None:
             candidate["finishReason"] = finish
         return self._event(
@@ -110,7 +111,8 @@ class GooglePlayback:
 
     def _event(self, fields: JsonObject) -> bytes:
         newline = self._play.newline
-        return f"data: {json.dumps(fields)}{newline}{newline}".encode("utf-8", "surrogatepass")
+        data = json.dumps(fields, separators=(",", ":"))
+        return f"data: {data}{newline}{newline}".encode("utf-8", "surrogatepass")
 
 
 def _proves(play: Play) -> Playback:
