@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
+from cantle_ai.schemas import MODELS_SCHEMA
 from cantle_ai.testing.server.server import StrictServer
 from tests.support.cli import Cli
 
@@ -219,3 +220,10 @@ def test_an_empty_name_of_a_session_is_refused(cli: Cli, option: str) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "an empty one was given" in done.stderr
     assert cli.sessions() == []
+
+
+@pytest.mark.parity("models.editor-schema")
+def test_the_schema_of_models_json_is_printed_for_editors(cli: Cli) -> None:
+    done = cli.run("--models-schema")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == json.loads(MODELS_SCHEMA.read_text(encoding="utf-8"))

@@ -107,6 +107,7 @@ def found(provider: str, id: str) -> Model:
     return next(model for model in MODELS[provider] if model.id == id)
 
 
+@pytest.mark.parity("models.prompt-cache-life")
 @pytest.mark.parity("models.catalog-figures")
 def test_some_known_figures() -> None:
     model = found("openai", "gpt-5.4")

@@ -27,6 +27,9 @@ _RATES = {
 }
 _DERIVED = ("cacheWrite", "cacheWrite1h")
 """Rates that follow from the input's where they are not given."""
+_REQUEST = ("maxRequestBytes",)
+_IMAGES = ("maxPerMessage", "maxPerRequest")
+_RESIZE = ("maxWidth", "maxHeight", "maxBytes", "jpegQuality")
 _INPUT_KINDS = ("text", "image")
 
 
@@ -75,7 +78,7 @@ def read_model_entry(fields: Fields, *, id: str | None = None) -> ModelEntry:
         compat=fields.json_object("compat"),
         sampling=fields.json_object("samplingParams"),
         sampling_by_level=_sampling_by_level(fields.part("samplingParamsByThinkingLevel")),
-        input_limits=fields.json_object("inputLimits"),
+        input_limits=_input_limits(fields),
         prompt_cache=_lifetimes(fields.part("promptCache")),
     )
 
@@ -83,9 +86,7 @@ def read_model_entry(fields: Fields, *, id: str | None = None) -> ModelEntry:
 def new_model(entry: ModelEntry, provider: Provider) -> Model:
     """The model that a whole description makes at `provider`, whose API and address count where it is silent."""
     api = entry.api or provider.api
-    model = Model(
-        id=entry.id, provider=provider.id, api=api, base_url=entry.base_url or provider.url_of(api)
-    )
+    model = Model(id=entry.id, provider=provider.id, api=api, base_url=entry.base_url or provider.url_of(api))
     return changed_model(model, entry)
 
 
@@ -131,7 +132,7 @@ def _thinking_levels(fields: Fields | None) -> dict[str, str | None] | None:
     """A level's name, or None for one that the model does not have. `null` is a value here."""
     if fields is None:
         return None
-    return {level: fields.text(level) for level in fields.names()}
+    return {level: fields.text(level) for level in _levels(fields)}
 
 
 def _input(fields: Fields) -> tuple[Literal["text", "image"], ...] | None:
@@ -167,15 +168,31 @@ def _tier(fields: Fields) -> PriceTier:
 def _sampling_by_level(fields: Fields | None) -> dict[str, JsonObject] | None:
     if fields is None:
         return None
+    return {
+        level: sampling for level in _levels(fields) if (sampling := fields.json_object(level)) is not None
+    }
+
+
+def _levels(fields: Fields) -> list[str]:
     for level in fields.names():
         if level not in THINKING_LEVELS:
             raise FieldError(fields.where(level), f"is not a thinking level ({', '.join(THINKING_LEVELS)})")
-    return {
-        level: sampling for level in fields.names() if (sampling := fields.json_object(level)) is not None
-    }
+    return fields.names()
+
+
+def _input_limits(fields: Fields) -> JsonObject | None:
+    """The limits as they stand, when those that are known are whole numbers."""
+    limits = fields.part("inputLimits")
+    images = None if limits is None else limits.part("images")
+    resize = None if images is None else images.part("resize")
+    for part, names in ((limits, _REQUEST), (images, _IMAGES), (resize, _RESIZE)):
+        if part is not None:
+            for name in names:
+                part.count(name)
+    return fields.json_object("inputLimits")
 
 
 def _lifetimes(fields: Fields | None) -> dict[str, float] | None:
     if fields is None:
         return None
-    return {tier: seconds for tier in fields.names() if (seconds := fields.number(tier)) is not None}
+    return {tier: seconds for tier in ("short", "long") if (seconds := fields.number(tier)) is not None}

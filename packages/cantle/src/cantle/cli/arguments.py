@@ -129,6 +129,11 @@ def _model_options(group: argparse._ArgumentGroup) -> None:
         metavar="SEARCH",
         help="list the models that can be used, and exit",
     )
+    group.add_argument(
+        "--models-schema",
+        action="store_true",
+        help="print the JSON schema of models.json, for editors, and exit",
+    )
 
 
 def _session_options(group: argparse._ArgumentGroup) -> None:

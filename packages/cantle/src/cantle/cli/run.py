@@ -37,6 +37,10 @@ def run(options: argparse.Namespace) -> int:
         from cantle.cli.model_list import list_models
 
         return list_models(options)
+    if options.models_schema:
+        from cantle.cli.models_schema import print_schema
+
+        return print_schema()
     prompts = collect_prompts(options.prompts, options.files, piped_stdin(), working_directory())
     if not prompts:
         notice(NO_PROMPT)
