@@ -1,5 +1,6 @@
 """TLS: whom the transport trusts, by which variable, and how it says no."""
 
+import asyncio
 import shutil
 import socket
 import ssl
@@ -77,6 +78,43 @@ async def test_a_folder_of_hashed_certificates(server, authority, variable, tmp_
     shutil.copy(authority / "ca.pem", tmp_path / "ca.pem")
     openssl("rehash", tmp_path)
     assert await fetch(server.url, {variable: str(tmp_path)}) == b"secret"
+
+
+@pytest.mark.parametrize("tunnelled", [False, True])
+async def test_a_connection_serves_request_after_request(server, authority, tunnelled):
+    with Peer(tunnel(server.port)) as proxy:
+        environ = {"SSL_CERT_FILE": str(authority / "ca.pem")}
+        if tunnelled:
+            environ["HTTPS_PROXY"] = f"http://127.0.0.1:{proxy.port}"
+        transport = Urllib3Transport(environ=environ)
+        for _ in range(3):
+            response = await transport.send(HttpRequest("POST", server.url, {}, b"{}"))
+            assert b"".join([chunk async for chunk in response.chunks]) == b"secret"
+        await transport.aclose()
+        assert len(server.links) == 1
+
+
+async def test_giving_up_a_later_request_on_a_connection_shuts_it(authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority / "server.pem", authority / "server.key")
+
+    def serve(link: Link) -> None:
+        link.answer(b"first")
+        link.request()
+        link.wait_gone()
+
+    with Peer(serve, context=context) as peer:
+        transport = Urllib3Transport(environ={"SSL_CERT_FILE": str(authority / "ca.pem")})
+        response = await transport.send(HttpRequest("POST", peer.url, {}, b"{}"))
+        assert b"".join([chunk async for chunk in response.chunks]) == b"first"
+        later = asyncio.create_task(transport.send(HttpRequest("POST", peer.url, {}, b"{}")))
+        while len(peer.requests) < 2:
+            await asyncio.sleep(0.001)
+        later.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await later
+        assert await asyncio.to_thread(peer.links[0].gone.wait, 10)
+        await transport.aclose()
 
 
 async def test_an_unknown_authority_is_refused_and_the_way_out_named(server):

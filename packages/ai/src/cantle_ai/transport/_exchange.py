@@ -193,7 +193,10 @@ class Exchange:
 
     def attach(self, sock: socket.socket) -> None:
         """Watch this socket from now on."""
-        guard = sock.dup()
+        import socket as sockets
+
+        # By its descriptor: a socket that speaks TLS cannot be duplicated, and only the connection below is shut.
+        guard = sockets.fromfd(sock.fileno(), sockets.AF_INET, sockets.SOCK_STREAM)
         with self._lock:
             previous, self._guard = self._guard, guard
             if self._given_up is not None:
