@@ -49,7 +49,7 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         base_url="https://api.openai.com/v1",
         api=_RESPONSES,
         key_variables=("OPENAI_API_KEY",),
-        login="openai-codex",
+        login="openai",
         # https://platform.openai.com/docs/api-reference/responses/create, …/chat/create
         compat={
             "supportsStore": True,
