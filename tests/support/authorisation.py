@@ -60,6 +60,8 @@ class AuthorisationServer:
     """A renewal that has rotated its token is answered when this is set."""
     refused: Answer | None = None
     """The answer to each renewal, in place of tokens."""
+    device_interval: float = 1
+    """Seconds that it wants between two questions about a device code."""
     device_answers: list[Answer] = field(default_factory=list)
     """What is said to one that asks after a device code, in this order; then come tokens."""
     other: Callable[[Asked], Answer | None] = lambda asked: None
@@ -154,7 +156,7 @@ class AuthorisationServer:
                 "device_code": "dc-secret",
                 "user_code": "ABCD-1234",
                 "verification_uri": "https://login.example/device",
-                "interval": 1,
+                "interval": self.device_interval,
                 "expires_in": 600,
             }
         return self.other(asked) or (404, {"error": "not_found"})
@@ -199,6 +201,7 @@ class _Server(ThreadingHTTPServer):
 def _handler(server: AuthorisationServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1
         tunnel = ""
 
         def do_CONNECT(self) -> None:
@@ -208,13 +211,20 @@ def _handler(server: AuthorisationServer) -> type[BaseHTTPRequestHandler]:
                 return
             self.send_response(200)
             self.end_headers()
+            self.wfile.flush()
             self.connection = server.context.wrap_socket(self.connection, server_side=True)
             self.rfile = self.connection.makefile("rb")
-            self.wfile = self.connection.makefile("wb", buffering=0)  # type: ignore[assignment]
+            self.wfile = self.connection.makefile("wb")
             self.tunnel = host
             self.close_connection = False
-            while not self.close_connection:
-                self.handle_one_request()
+            try:
+                while not self.close_connection:
+                    self.handle_one_request()
+            finally:
+                self.close_connection = True
+                self.rfile.close()
+                self.wfile.close()
+                self.connection.close()
 
         def do_GET(self) -> None:
             self._respond()
@@ -238,6 +248,7 @@ def _handler(server: AuthorisationServer) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
+                self.wfile.flush()
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from cantle_ai.transport.port import Transport
+    from cantle_ai.auth.oauth.client import OAuthClient
 
 __all__ = ["AMBIENT", "Ambient", "google_default_file"]
 
-_Exchange: TypeAlias = "Callable[[Mapping[str, str], Transport], Awaitable[tuple[str, float]]]"
+_Exchange: TypeAlias = "Callable[[Mapping[str, str], OAuthClient], Awaitable[tuple[str, float]]]"
 
 
 class Ambient(Struct, frozen=True):

@@ -7,15 +7,13 @@ is read at each exchange, since platforms renew it.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from cantle_ai.auth.login import LoginError
 from cantle_ai.auth.oauth.client import OAuthClient
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.system_errors import reason_of
-from cantle_ai.transport.port import Transport
 
 __all__ = ["federated_token"]
 
@@ -29,9 +27,7 @@ _FIELDS = {
 }
 
 
-async def federated_token(
-    environ: Mapping[str, str], transport: Transport, *, clock: Callable[[], float] = time.time
-) -> tuple[str, float]:
+async def federated_token(environ: Mapping[str, str], client: OAuthClient) -> tuple[str, float]:
     """An access token, and when it ends, in seconds since 1970.
 
     Raises :class:`ConfigurationError` when the identity token cannot be read or is refused.
@@ -40,7 +36,6 @@ async def federated_token(
     fields = {name: value for name, variable in _FIELDS.items() if (value := environ.get(variable))}
     grant = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": identity, **fields}
     url = (environ.get("ANTHROPIC_BASE_URL") or _URL).rstrip("/")
-    client = OAuthClient(transport, clock=clock)
     try:
         answer = await client.post_json(f"{url}/v1/oauth/token", grant, _BETA)
         if not answer.ok:

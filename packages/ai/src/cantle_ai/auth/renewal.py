@@ -63,6 +63,8 @@ class TokenRenewal:
         self._patience = patience
         self._running: dict[str, Future[OAuthCredential]] = {}
         self._lock = threading.Lock()
+        self._unsaved: dict[str, tuple[str, OAuthCredential]] = {}
+        """What could not be saved, such as on a full disk, with the refresh token that it came for."""
 
     async def renewed(self, provider_id: str, login: Login) -> OAuthCredential:
         """The provider's credential, fresh. Being cancelled ends the waiting, not the renewal.
@@ -104,8 +106,12 @@ class TokenRenewal:
                     )
                 if is_fresh(stored, self._clock()):
                     return stored
-                renewed = asyncio.run(self._asked(login, stored))
+                before, renewed = self._unsaved.get(provider_id, ("", None))
+                if renewed is None or before != stored.refresh:
+                    renewed = asyncio.run(self._asked(login, stored))
+                    self._unsaved[provider_id] = stored.refresh, renewed
                 self._store.save(provider_id, renewed)
+                del self._unsaved[provider_id]
                 return renewed
         except LoginError as error:
             raise ConfigurationError(

@@ -127,14 +127,14 @@ class AuthResolver:
             if not provider.key_optional and not _carries_auth(provider, model):
                 raise ConfigurationError(None, self._explain_no_key(provider))
             found = _Found()
-        headers = await self._headers(provider, model, environ)
+        headers = await self._headers(provider, model, environ, found.headers)
         key, kind = found.key, found.kind
         if key is not None and provider.key_header is not None:
             headers.setdefault(provider.key_header, f"Bearer {key}")
             key = None
         elif key is not None and provider.auth_header and "authorization" not in map(str.lower, headers):
             headers["Authorization"] = f"Bearer {key}"
-        auth = RequestAuth(api_key=key, kind=kind, headers={**headers, **found.headers}, environ=environ)
+        auth = RequestAuth(api_key=key, kind=kind, headers=headers, environ=environ)
         return ResolvedAuth(auth=auth, base_url=found.base_url)
 
     def source(self, provider: Provider) -> AuthSource | None:
@@ -223,13 +223,16 @@ class AuthResolver:
             return None
         if ambient.token is None:
             return _Found()
+        from cantle_ai.auth.oauth.client import OAuthClient
+
         async with self._exchanging:
             told = (provider.ambient, *(environ.get(name) for name in ambient.variables))
             token, ends = self._exchanged.get(told, ("", 0.0))
             if ends <= self._clock():
                 transport = self._connect()
                 try:
-                    token, ends = await ambient.token()(environ, transport)
+                    client = OAuthClient(transport, clock=self._clock)
+                    token, ends = await ambient.token()(environ, client)
                 finally:
                     await transport.aclose()
                 self._exchanged[told] = token, ends
@@ -254,16 +257,22 @@ class AuthResolver:
         return outcome
 
     async def _headers(
-        self, provider: Provider, model: Model | None, environ: Mapping[str, str]
+        self,
+        provider: Provider,
+        model: Model | None,
+        environ: Mapping[str, str],
+        of_login: Mapping[str, str],
     ) -> dict[str, str]:
-        """The configured headers with their values resolved, the model's over the provider's."""
-        values: dict[str, tuple[str, str]] = {}
-        for name, value in (*provider.headers.items(), *(model.headers.items() if model else ())):
-            values[name.lower()] = (name, value)
-        return {
+        """The configured headers with their values resolved, the model's over the provider's; the login's over all."""
+        configured = (*provider.headers.items(), *(model.headers.items() if model else ()))
+        values = {name.lower(): (name, value) for name, value in configured}
+        taken = {name.lower() for name in of_login}
+        resolved = {
             name: await resolve_value(value, environ, name=f"the header {name} of {provider.id}")
-            for name, value in values.values()
+            for lowered, (name, value) in values.items()
+            if lowered not in taken
         }
+        return {**resolved, **of_login}
 
 
 def _key(text: str) -> _Found | None:
