@@ -270,6 +270,12 @@ def test_lone_surrogates_become_replacement_characters(text):
     assert b"\\ud" not in raw
 
 
+@pytest.mark.fault("B18")
+def test_b18_an_answer_is_one_text_and_no_list_of_parts():
+    parts = answer(TextContent("a"), ToolCall("c", "read", {}), TextContent("b"))
+    assert messages(user(), parts, result(TextContent("r")))[1]["content"] == "ab"
+
+
 # --- thinking of earlier answers
 
 

@@ -140,6 +140,27 @@ async def test_d01_cached_tokens_are_counted_once(usage):
     assert (counted.input, counted.cache_read, counted.output, counted.total_tokens) == (6, 4, 3, 13)
 
 
+@pytest.mark.fault("A09")
+async def test_a09_nothing_of_the_way_it_came_is_left_in_an_answer():
+    asked = await ask(
+        [
+            delta(reasoning_content="hm"),
+            delta(content="ok"),
+            delta(tool_calls=[call('{"a":', index=0, id="c", name="go")]),
+            delta("tool_calls", tool_calls=[call("1}", index=0)]),
+            DONE,
+        ]
+    )
+    raw = asked.message.to_json()
+    assert raw["content"] == [
+        {"type": "thinking", "thinking": "hm", "thinkingSignature": "reasoning_content"},
+        {"type": "text", "text": "ok"},
+        {"type": "toolCall", "id": "c", "name": "go", "arguments": {"a": 1}},
+    ]
+    known = {"role", "content", "api", "provider", "model", "usage", "stopReason", "timestamp", "responseId"}
+    assert raw.keys() - known <= {"rawStopReason", "durationMs", "thinkingLevel"}
+
+
 @pytest.mark.fault("A10")
 async def test_a10_usage_in_the_choice_is_read():
     choice = {"delta": {}, "finish_reason": "stop", "usage": {"prompt_tokens": 5, "completion_tokens": 1}}

@@ -66,6 +66,7 @@ def test_a_proxy_that_cannot_be_used_is_named_by_its_variable(value, text):
         proxy_for("https", "model.test", 443, {"HTTPS_PROXY": value})
 
 
+@pytest.mark.fault("B24")
 @pytest.mark.parametrize(
     ("host", "rules", "direct"),
     [
@@ -111,6 +112,7 @@ def test_b24_no_proxy(host, rules, direct):
     assert goes_direct(host, rules) is direct
 
 
+@pytest.mark.fault("B24")
 @pytest.mark.parametrize(
     ("rule", "port", "direct"),
     [
@@ -126,6 +128,7 @@ def test_b24_no_proxy_for_one_port(rule, port, direct):
     assert goes_direct(host, rule, port) is direct
 
 
+@pytest.mark.fault("B24")
 def test_b24_no_proxy_for_an_ipv6_address_and_port():
     assert goes_direct("::1", "[::1]:8080", 8080)
     assert not goes_direct("::1", "[::1]:8080", 443)
