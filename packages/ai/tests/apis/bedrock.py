@@ -69,7 +69,7 @@ def said(text: str, index: int = 0) -> bytes:
     return delta(index, text=text) + stop(index)
 
 
-def end(reason: str = "end_turn", **usage: object) -> bytes:
+def end(reason: str = "end_turn", **usage: Any) -> bytes:
     """The last two events."""
     return event("messageStop", {"stopReason": reason}) + event("metadata", {"usage": {**USAGE, **usage}})
 

@@ -133,7 +133,7 @@ def _lay(fields: JsonObject, name: str, more: JsonObject) -> None:
     for key, value in more.items():
         before = merged.get(key)
         both = key == "anthropic_beta" and isinstance(before, list) and isinstance(value, list)
-        merged[key] = [*before, *value] if both else value  # type: ignore[misc, list-item]
+        merged[key] = [*before, *value] if both else value  # type: ignore[misc]
     fields[name] = merged
 
 

@@ -204,6 +204,8 @@ def _translated(error: Exception) -> Exception:
         return ConfigurationError(None, f"The AWS login has ended: {said}. Run `aws sso login`")
     if isinstance(error, exceptions.CredentialRetrievalError):
         provider = error.kwargs.get("provider", "the profile")
+        if provider == "container-role":
+            return ProviderError("AWS gave no credentials: the container's server gave none", kind="network")
         return ConfigurationError(
             None, f"AWS gave no credentials by way of {provider}. Check it with `aws sts get-caller-identity`"
         )
