@@ -26,6 +26,7 @@ NOT_RUN: dict[str, int] = {
     "docs/guide/getting-started.md": 3,
     "docs/guide/local.md": 3,
     "docs/guide/models.md": 1,
+    "docs/guide/providers/google.md": 1,
     "packages/cantle/README.md": 1,
 }
 
