@@ -494,7 +494,7 @@ _EVENT = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=samples(5000, 300), deadline=None)
+@settings(max_examples=samples(1500, 300), deadline=None)
 @given(st.lists(_EVENT | _JSON, max_size=12), st.booleans())
 def test_whatever_comes_ends_in_a_message_or_in_a_named_error(events, whole):
     builder = AnswerBuilder(api="anthropic-messages", provider="p", model="m")
