@@ -126,8 +126,7 @@ class Answer:
             case "response.output_item.added":
                 self._added(event)
             case "response.output_item.done":
-                fields = object_in(event.item)
-                self._finish_item(self._item(event, _kind(fields), fields), fields)
+                self._done(event, object_in(event.item))
             case "response.function_call_arguments.done":
                 self._rest_of_arguments(self._item(event, "function_call"), event.arguments)
             case "response.output_text.done" | "response.refusal.done":
@@ -151,8 +150,7 @@ class Answer:
         output = response.get("output")
         for index, fields in enumerate(output if isinstance(output, list) else []):
             if isinstance(fields, dict):
-                event = Event(output_index=index)
-                self._finish_item(self._item(event, _kind(fields), fields), fields)
+                self._done(Event(output_index=index), fields)
 
     def finish(self) -> None:
         """All events have come: close the answer. Raises :class:`ProviderError` if it ended in a failure."""
@@ -218,13 +216,17 @@ class Answer:
     def _added(self, event: Event) -> None:
         fields = object_in(event.item)
         id = text_in(fields, "id")
-        if id and id in self._by_id:
-            return  # said twice
+        if not text_in(fields, "type") or (id and id in self._by_id):
+            return  # says nothing, or was said already
         item = self._new(_kind(fields), fields, id, event.output_index)
         if item.kind in ("function_call", "custom_tool_call"):
             self._has_calls = True
             if text_in(fields, "name"):
                 self._open_call(item)
+
+    def _done(self, event: Event, fields: JsonObject) -> None:
+        if text_in(fields, "type"):
+            self._finish_item(self._item(event, _kind(fields), fields), fields)
 
     def _finish_item(self, item: _Item, fields: JsonObject) -> None:
         """Take what of an item has not come yet, and close its block."""

@@ -148,7 +148,7 @@ def _answer(turn: Turn) -> list[JsonObject]:
                 if item is not None:
                     items.append(item)
             case TextContent() if block.text.strip():
-                items.append(_message(block))
+                _add_message(items, _message(block))
             case ToolCall():
                 items.append(_call(block))
     items = _without_dangling(items)
@@ -215,6 +215,19 @@ def _message(block: TextContent) -> JsonObject:
         "content": [{"type": "output_text", "text": block.text, "annotations": []}],
     }
     return message if phase is None else {**message, "phase": phase}
+
+
+def _add_message(items: list[JsonObject], message: JsonObject) -> None:
+    """Texts without anything that tells them apart are one message, as what another model thought and said is."""
+    last = items[-1] if items else {}
+    said, more = last.get("content"), message["content"]
+    if last.keys() == message.keys() == _PLAIN and isinstance(said, str) and isinstance(more, str):
+        last["content"] = said + more
+    else:
+        items.append(message)
+
+
+_PLAIN = {"role", "content"}
 
 
 def _signed(signature: str | None) -> tuple[str | None, str | None]:

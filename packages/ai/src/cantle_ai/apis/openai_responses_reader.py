@@ -57,9 +57,7 @@ class ResponseReader:
             raise
         if read is None:
             return
-        if read.type is None:
-            read.type = name
-        if read.type == "error" or read.error:
+        if read.type == "error" or (read.type is None and name == "error") or read.error:
             raise _reported(decode_json(data), read.error)
         self._answer.add(read)
 

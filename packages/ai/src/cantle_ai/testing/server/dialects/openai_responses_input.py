@@ -119,7 +119,8 @@ class _Conversation:
             raise Refusal("role", f"{path}.role is {role!r}")
         if role in ("system", "developer") and not first:
             raise Refusal("order", f"{path}: instructions must be the first item, and the only ones")
-        self._all_answered(path)
+        if role != "assistant":  # an answer may go on after its calls
+            self._all_answered(path)
         self._said = self._said or role in ("user", "assistant")
         if role == "assistant" and isinstance(item.get("content"), list):
             _output_message(item, path)

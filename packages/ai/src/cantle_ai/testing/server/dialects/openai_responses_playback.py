@@ -36,7 +36,7 @@ class ResponsePlayback:
         self._item: JsonObject = {}
         self._block: tuple[int, Block] | None = None
         self._pieces: list[str] = []
-        self._unique = f"{play.random.getrandbits(64):016x}"
+        self._unique = _unique(play)
 
     def events(self) -> Iterator[bytes]:
         yield self._event("response.created", response=self._response("in_progress"))
@@ -208,6 +208,14 @@ class ResponsePlayback:
         value = {"type": type, "sequence_number": next(self._numbers), **fields}
         data = json.dumps(value, separators=(",", ":"))
         return f"event: {type}{newline}data: {data}{newline}{newline}".encode("utf-8", "surrogatepass")
+
+
+def _unique(play: Play) -> str:
+    """What ids end with: the same for the same request, and not what an item of it has already."""
+    said, number = play.asked.body.raw["input"], len(play.asked.pieces)
+    while f"_scripted{number}x" in said:
+        number += 1
+    return f"scripted{number}x"
 
 
 def _proves(play: Play) -> Playback:
