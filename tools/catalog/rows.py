@@ -30,6 +30,9 @@ _IMPLIED: Mapping[str, Mapping[str, Any]] = {
 }
 """Quirks that models have in the reference without saying so, and not here."""
 
+_NO_EFFORT_NONE = {("github-copilot", "openai-responses")}
+"""Where thinking cannot be turned off: the effort `none` is refused, and saying nothing leaves it on."""
+
 _RATES = ("input", "output", "cacheRead", "cacheWrite")
 _SHARED = (
     "compat",
@@ -71,6 +74,8 @@ def _entry(provider: Provider, model: Mapping[str, Any]) -> dict[str, Any]:
     if _differs(model.get("baseUrl"), provider.url_of(api)):
         entry["baseUrl"] = model["baseUrl"]
     entry |= {key: model[key] for key in _COPIED if key in model}
+    if (provider.id, api) in _NO_EFFORT_NONE and "thinkingLevelMap" in entry:
+        entry["thinkingLevelMap"] = {**entry["thinkingLevelMap"], "off": None}
     entry["input"] = [kind for kind in ("text", "image") if kind in model["input"]]
     entry["cost"] = _cost(model)
     entry["compat"] = _compat(provider, api, model.get("compat", {}))

@@ -13,7 +13,7 @@ from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, Use
 from cantle_ai.model import LiveHeader, Model, Provider, StreamOptions
 from cantle_ai.models import Models
 from cantle_ai.providers import BUILTIN_PROVIDERS
-from cantle_ai.request_headers import with_row_headers
+from cantle_ai.request_headers import with_live_headers
 from cantle_ai.testing.server.server import StrictServer
 from cantle_ai.testing.server.strictness import Strictness
 
@@ -24,7 +24,7 @@ SEEN = ToolResultMessage(tool_call_id="c", tool_name="t", content=[ImageContent(
 
 def live(kind: LiveHeader, messages: Sequence[Message], options: StreamOptions | None = None) -> str | None:
     row = Provider(id="p", name="P", base_url="", api="a", live_headers={"x-it": kind})
-    auth = with_row_headers(row, RequestAuth(), Context(messages=messages), options or StreamOptions())
+    auth = with_live_headers(row, RequestAuth(), Context(messages=messages), options or StreamOptions())
     return auth.headers.get("x-it")
 
 
@@ -57,20 +57,10 @@ def test_a_session_has_an_id_of_bounded_length_and_a_lone_request_one_of_its_own
     assert first and second and first != second
 
 
-def test_a_gateways_key_travels_in_its_header_and_nowhere_else() -> None:
-    row = Provider(id="p", name="P", base_url="", api="a", key_header="cf-aig-authorization")
-    auth = with_row_headers(row, RequestAuth(api_key="k"), Context(), StreamOptions())
-    assert (auth.api_key, auth.headers) == (None, {"cf-aig-authorization": "Bearer k"})
-    assert with_row_headers(row, RequestAuth(), Context(), StreamOptions()).headers == {}
-
-
 def test_what_is_configured_stays() -> None:
-    row = Provider(
-        id="p", name="P", base_url="", api="a", key_header="X-Key", live_headers={"X-Initiator": "initiator"}
-    )
-    given = {"x-initiator": "agent", "x-key": "own"}
-    auth = with_row_headers(row, RequestAuth(api_key="k", headers=given), Context(), StreamOptions())
-    assert auth.headers == given
+    row = Provider(id="p", name="P", base_url="", api="a", live_headers={"X-Initiator": "initiator"})
+    given = RequestAuth(api_key="k", headers={"x-initiator": "agent"})
+    assert with_live_headers(row, given, Context(), StreamOptions()) == given
 
 
 async def test_a_request_through_a_gateway_carries_them() -> None:

@@ -259,10 +259,10 @@ class Models:
         api = self._api(model)
         resolved = await self._auth.resolve(provider, model, options.api_key)
         auth = resolved.auth
-        if provider.key_header is not None or provider.live_headers:
-            from cantle_ai.request_headers import with_row_headers
+        if provider.live_headers:
+            from cantle_ai.request_headers import with_live_headers
 
-            auth = with_row_headers(provider, auth, context, options)
+            auth = with_live_headers(provider, auth, context, options)
         compat = {**provider.compat, **model.compat}
         base_url = filled(resolved.base_url or model.base_url, auth.environ, name=provider.id)
         if compat != model.compat or base_url != model.base_url:

@@ -100,7 +100,7 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         base_url="",  # comes from AZURE_OPENAI_BASE_URL or AZURE_OPENAI_RESOURCE_NAME
         api="azure-openai-responses",
         key_variables=("AZURE_OPENAI_API_KEY",),
-        compat={"supportsStore": True, "supportsStrictMode": True},
+        compat={"azureResource": True, "supportsStore": True, "supportsStrictMode": True},
     ),
     Provider(
         id="openai-codex",
@@ -115,7 +115,7 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         base_url="https://api.individual.githubcopilot.com",
         api=_RESPONSES,
         key_variables=("COPILOT_GITHUB_TOKEN",),
-        key_kinds={"COPILOT_GITHUB_TOKEN": "bearer"},
+        key_header="Authorization",  # whatever the API's own way is
         login="github-copilot",
         # Copilot answers editors only, and bills by who speaks last:
         # https://docs.github.com/copilot/concepts/billing/copilot-requests
@@ -171,11 +171,7 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         key_variables=("CLOUDFLARE_API_KEY",),
         # https://developers.cloudflare.com/ai-gateway/configuration/authentication/
         key_header="cf-aig-authorization",
-        compat={
-            "supportsReasoningEffort": False,
-            "maxTokensField": "max_tokens",
-            "sendSessionAffinityHeaders": True,
-        },
+        compat={"maxTokensField": "max_tokens", "sendSessionAffinityHeaders": True},
     ),
     Provider(
         id="cloudflare-workers-ai",

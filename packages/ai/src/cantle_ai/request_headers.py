@@ -14,19 +14,16 @@ from cantle_ai.context import Context
 from cantle_ai.messages import ToolResultMessage, UserMessage
 from cantle_ai.model import LiveHeader, Provider, StreamOptions
 
-__all__ = ["with_row_headers"]
+__all__ = ["with_live_headers"]
 
 
-def with_row_headers(
+def with_live_headers(
     provider: Provider, auth: RequestAuth, context: Context, options: StreamOptions
 ) -> RequestAuth:
-    """`auth` with the row's live headers, and with the key in the row's `key_header`. What is configured stays."""
-    rows = dict(_live(provider, context, options))
-    if provider.key_header is not None and auth.api_key is not None:
-        rows[provider.key_header] = f"Bearer {auth.api_key}"
-        auth = msgspec.structs.replace(auth, api_key=None)
+    """`auth` with the live headers of the row. What is configured stays."""
     configured = {name.lower() for name in auth.headers}
-    added = {name: value for name, value in rows.items() if name.lower() not in configured}
+    live = _live(provider, context, options)
+    added = {name: value for name, value in live if name.lower() not in configured}
     return msgspec.structs.replace(auth, headers={**auth.headers, **added})
 
 

@@ -68,8 +68,13 @@ def _request(
         merged["authorization"] = f"Bearer {auth.api_key}"
     for more in (auth.headers, options.headers):
         merged.update({name.lower(): value for name, value in more.items()})
-    url = f"{model.base_url.rstrip('/')}/chat/completions"
-    body = request_body(model, context, options, compat)
+    base_url, name = model.base_url, model.id
+    if compat.azure_resource:
+        from cantle_ai.apis.azure_openai_address import azure_base_url, deployment_name
+
+        base_url, name = azure_base_url(model, auth.environ), deployment_name(model.id, auth.environ)
+    url = f"{base_url.rstrip('/')}/chat/completions"
+    body = request_body(model, context, options, compat, name=name)
     return HttpRequest("POST", url, merged, body, options.timeout)
 
 

@@ -96,6 +96,9 @@ class OpenAICompletionsCompat(Struct, frozen=True, kw_only=True, rename="camel")
     """It keeps prompts for long when asked: `prompt_cache_retention`, or a `ttl` in Anthropic's marks."""
     vllm_priority: int | None = None
     """vLLM's scheduling `priority`; lower is earlier."""
+    azure_resource: bool = False
+    """It is a resource of Azure's: its address and the names of its deployments are a user's own, in the variables
+    of :mod:`cantle_ai.apis.azure_openai_address`. From the reference's manual, `providers.md`."""
 
 
 def compat_of(model: Model) -> OpenAICompletionsCompat:

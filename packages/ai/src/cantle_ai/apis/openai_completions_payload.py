@@ -26,12 +26,17 @@ _OURS = frozenset({"model", "messages", "tools", "stream"})
 
 
 def request_body(
-    model: Model, context: Context, options: StreamOptions, compat: OpenAICompletionsCompat
+    model: Model,
+    context: Context,
+    options: StreamOptions,
+    compat: OpenAICompletionsCompat,
+    *,
+    name: str | None = None,
 ) -> bytes:
-    """The body, its `messages` put together from the messages' own encodings."""
+    """The body, its `messages` put together from the messages' own encodings. `name` is sent for the model's id."""
     mark = _cache_mark(options, compat)
     messages = MessageEncoder(model, compat, options, mark=mark).encode(context)
-    parts = [b'{"model":', wire_json(model.id), b',"messages":[', b",".join(messages.parts), b"]"]
+    parts = [b'{"model":', wire_json(name or model.id), b',"messages":[', b",".join(messages.parts), b"]"]
     tools = _tools(context, messages, compat, mark)
     if tools is not None:
         parts += [b',"tools":', tools]
