@@ -27,6 +27,7 @@ NOT_RUN: dict[str, int] = {
     "docs/guide/local.md": 3,
     "docs/guide/models.md": 1,
     "docs/guide/providers/google.md": 1,
+    "docs/guide/providers/local-servers.md": 1,
     "packages/cantle/README.md": 1,
 }
 
