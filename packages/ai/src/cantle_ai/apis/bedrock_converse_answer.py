@@ -75,13 +75,14 @@ class ConverseReader:
 
     def event(self, event: ServerSentEvent) -> None:
         name = event.event
-        if is_failure(name):
-            assert name is not None
-            raise error_of_event(name, event.data)
-        self.empty = False
         said = decode_event(name, event.data)
         if said is not None:
+            self.empty = False
             self._take(said)
+        elif name is not None and is_failure(name):
+            raise error_of_event(name, event.data)
+        else:
+            self.empty = False
 
     def whole(self, body: bytes) -> None:
         for event in events_of_whole(body):

@@ -16,9 +16,9 @@ from cantle_ai.errors import ProviderError
 __all__ = ["error_of_event", "is_failure"]
 
 
-def is_failure(name: str | None) -> bool:
+def is_failure(name: str) -> bool:
     """Whether an event of this name is a failure: exceptions that are not known today will still end so."""
-    return name == ERROR or (name is not None and name.lower().endswith("exception"))
+    return name == ERROR or name.lower().endswith("exception")
 
 
 def error_of_event(name: str, data: bytes) -> ProviderError:

@@ -129,7 +129,7 @@ _DECODERS = {name: msgspec.json.Decoder(kind).decode for name, kind in _TYPES.it
 
 
 def decode_event(name: str | None, data: bytes) -> Event | None:
-    """One event; None for one that says nothing here, by its name. Raises ValueError for what is no JSON object."""
+    """One event; None for one that says nothing here: by its name, or `null`. Raises ValueError for what is no JSON."""
     decode = _DECODERS.get(name or "")
     if decode is None:
         return None
@@ -138,7 +138,7 @@ def decode_event(name: str | None, data: bytes) -> Event | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raw = decode_json(data)
         if not isinstance(raw, dict):
-            raise ValueError("an event that is no object") from None
+            return None
         event = _lenient(_TYPES[name or ""], raw)
     return event
 

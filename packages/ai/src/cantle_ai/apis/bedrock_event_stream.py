@@ -24,7 +24,8 @@ ERROR = ":error"
 """The name of an event that stands for a failure below the service: `{"code", "message"}`."""
 
 _PRELUDE = struct.Struct(">III")
-_CRC = struct.Struct(">I")
+_SHORTEST = 16
+"""Bytes of a message that says nothing: two lengths, two checksums."""
 _LONGEST_MESSAGE = 24 * 1024 * 1024
 _LONGEST_HEADERS = 128 * 1024
 """The limits of AWS's own parsers."""
@@ -38,15 +39,15 @@ _KEPT = 64
 class EventStreamParser:
     """Takes blocks of bytes, cut anywhere, and gives the events that they complete.
 
-    Both checksums are checked. Raises :class:`SseError` for bytes that are no such message.
+    Checksums are checked. Raises :class:`SseError` for bytes that are no such message.
     """
 
-    __slots__ = ("_buffer", "_headers", "_wanted")
+    __slots__ = ("_buffer", "_known", "_wanted")
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._wanted = _PRELUDE.size
-        self._headers: dict[bytes, dict[str, str]] = {}
+        self._wanted = _SHORTEST
+        self._known: dict[bytes, tuple[str | None, bytes | None]] = {}
 
     def feed(self, block: bytes) -> list[ServerSentEvent]:
         """The events that end in `block`."""
@@ -56,16 +57,24 @@ class EventStreamParser:
             return []
         data = bytes(buffer)
         events: list[ServerSentEvent] = []
-        place = 0
-        while len(data) - place >= _PRELUDE.size:
-            end = place + _length(data, place)
-            if end > len(data):
-                self._wanted = end - place
-                break
+        place, size = 0, len(data)
+        while size - place >= _SHORTEST:
+            total = int.from_bytes(data[place : place + 4])
+            end = place + total
+            # The checksum of a whole message covers its head; that of the head is for a length to wait for.
+            if (
+                end > size
+                or total < _SHORTEST
+                or crc32(data[place : end - 4]) != int.from_bytes(data[end - 4 : end])
+            ):
+                _check_head(data, place)
+                if end > size:
+                    break
+                raise SseError("a message of an event stream is damaged: its checksum is wrong")
             events.append(self._event(data, place, end))
             place = end
-        else:
-            self._wanted = _PRELUDE.size
+        left = size - place
+        self._wanted = int.from_bytes(data[place : place + 4]) if left >= _SHORTEST else _SHORTEST
         del buffer[:place]
         return events
 
@@ -74,37 +83,42 @@ class EventStreamParser:
         return []
 
     def _event(self, data: bytes, start: int, end: int) -> ServerSentEvent:
-        if crc32(data[start : end - 4]) != _CRC.unpack_from(data, end - 4)[0]:
-            raise SseError("a message of an event stream is damaged: its checksum is wrong")
         after = start + 12 + int.from_bytes(data[start + 4 : start + 8])
         block = data[start + 12 : after]
-        headers = self._headers.get(block)
-        if headers is None:
-            headers = dict(_headers(block))
-            if len(self._headers) < _KEPT:
-                self._headers[block] = headers
-        match headers.get(":message-type", "event"):
-            case "event":
-                return ServerSentEvent(headers.get(":event-type"), data[after : end - 4])
-            case "exception":
-                return ServerSentEvent(headers.get(":exception-type", ERROR), data[after : end - 4])
-            case _:
-                code, message = headers.get(":error-code"), headers.get(":error-message")
-                return ServerSentEvent(ERROR, wire_json({"code": code, "message": message}))
+        known = self._known.get(block)
+        if known is None:
+            known = _name(dict(_headers(block, end - start)))
+            if len(self._known) < _KEPT:
+                self._known[block] = known
+        name, said = known
+        return ServerSentEvent(name, data[after : end - 4] if said is None else said)
 
 
-def _length(data: bytes, place: int) -> int:
-    """The length of the message that begins at `place`, whose prelude is there."""
+def _name(headers: dict[str, str]) -> tuple[str | None, bytes | None]:
+    """An event's name, and its data where they are not the payload."""
+    match headers.get(":message-type", "event"):
+        case "event":
+            return headers.get(":event-type"), None
+        case "exception":
+            return headers.get(":exception-type", ERROR), None
+        case _:
+            said = {"code": headers.get(":error-code"), "message": headers.get(":error-message")}
+            return ERROR, wire_json(said)
+
+
+def _check_head(data: bytes, place: int) -> None:
+    """Refuse a head that is none: its length is not to be waited for."""
     total, headers, checksum = _PRELUDE.unpack_from(data, place)
     if crc32(data[place : place + 8]) != checksum:
         raise SseError("what came is no event stream of AWS: the checksum of a message's head is wrong")
-    if total > _LONGEST_MESSAGE or headers > _LONGEST_HEADERS or headers + 16 > total:
+    if not headers + _SHORTEST <= total <= _LONGEST_MESSAGE or headers > _LONGEST_HEADERS:
         raise SseError(f"a message of {total} bytes with {headers} bytes of headers is not possible")
-    return int(total)
 
 
-def _headers(block: bytes) -> Iterator[tuple[str, str]]:
-    """The headers that are text. The others are stepped over."""
+def _headers(block: bytes, size: int) -> Iterator[tuple[str, str]]:
+    """The headers that are text, of a message of `size` bytes. The others are stepped over."""
+    if len(block) > min(_LONGEST_HEADERS, size - _SHORTEST):
+        raise SseError("the headers of a message of an event stream are longer than it")
     place = 0
     try:
         while place < len(block):
