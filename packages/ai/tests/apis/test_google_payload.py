@@ -8,6 +8,7 @@ import pytest
 from cantle_ai.apis.google_compat import GoogleCompat, compat_of
 from cantle_ai.apis.google_messages import SKIP_SIGNATURE
 from cantle_ai.apis.google_request import model_path
+from cantle_ai.apis.port import RequestAuth
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.errors import ConfigurationError
@@ -54,6 +55,20 @@ async def test_the_request_whole():
 
 def test_the_output_limit_is_the_model_s_unless_one_is_given():
     assert body_of(model(max_tokens=77), HELLO)["generationConfig"] == {"maxOutputTokens": 77}
+
+
+async def test_a_bearer_token_goes_out_as_one():
+    auth = RequestAuth(api_key="token-123", kind="bearer")
+    request = (await ask([chunk("ok", finish="STOP")], auth=auth)).requests[0]
+    assert request.headers["authorization"] == "Bearer token-123"
+    assert "x-goog-api-key" not in request.headers
+
+
+async def test_headers_of_the_row_and_of_the_request_go_over_our_own():
+    auth = RequestAuth(api_key=KEY, headers={"User-Agent": "row", "X-Goog-Api-Key": "other-key"})
+    options = StreamOptions(headers={"USER-AGENT": "request"})
+    request = (await ask([chunk("ok", finish="STOP")], auth=auth, options=options)).requests[0]
+    assert (request.headers["user-agent"], request.headers["x-goog-api-key"]) == ("request", "other-key")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +270,7 @@ def test_a_call_without_a_result_gets_one():
         ("a b/ü", "a_b__"),
         ("7up", "_7up"),
         ("", "_"),
-        ("x" * 200, "x" * 63),
+        ("x" * 200, "x" * 127),
     ],
 )
 def test_names_of_calls_fit_on_both_sides(name, sent):
@@ -518,7 +533,6 @@ async def test_requests_of_one_conversation_begin_alike():
 
 async def ask_at(asked: Any, context: Context) -> Any:
     from cantle_ai.apis.google_generative_ai import source
-    from cantle_ai.apis.port import RequestAuth
     from cantle_ai.builder import AnswerBuilder
     from cantle_ai.stream import AssistantMessageStream
     from cantle_ai.transport.urllib3_thread import Urllib3Transport

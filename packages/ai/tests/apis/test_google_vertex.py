@@ -13,10 +13,16 @@ import pytest
 from cantle_ai.abort import AbortController
 from cantle_ai.apis.google_vertex import GoogleVertex
 from cantle_ai.apis.port import RequestAuth
-from cantle_ai.model import StreamOptions
+from cantle_ai.context import Context
+from cantle_ai.messages import UserMessage
+from cantle_ai.model import Model, Provider, StreamOptions
+from cantle_ai.models import Models
+from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
+from cantle_ai.testing.server.server import StrictServer
 from cantle_ai.transport.port import HttpRequest, HttpResponse
 from packages.ai.tests.apis.google import HELLO, PRO, Asked, ask, chunk, model
 from packages.ai.tests.http_peer import Link, Peer
+from tests.support.extras import needs
 
 OK = [chunk("ok", finish="STOP")]
 PLACE = {"GOOGLE_CLOUD_PROJECT": "proj-1", "GOOGLE_CLOUD_LOCATION": "europe-west4"}
@@ -240,3 +246,37 @@ async def test_an_abort_while_the_token_is_fetched():
         asked = await task
     assert asked.message.stop_reason == "aborted"
     assert not asked.requests
+
+
+# --- through the runtime, on a server that checks
+
+
+@needs("vertex")
+async def test_the_runtime_asks_with_what_the_environment_supplies(tmp_path):
+    from packages.ai.tests.auth.test_google_cloud import TokenServer, service_account, written
+
+    tokens = TokenServer()
+    with Peer(tokens) as peer:
+        async with StrictServer(["One.", "Two."]) as server:
+            key = written(tmp_path, service_account(peer.url))
+            models = Models(environ={**PLACE, "GOOGLE_APPLICATION_CREDENTIALS": str(key)})
+            base_url = server.base_url_for("google-vertex")
+            row = Provider(id="v", name="V", api="google-vertex", base_url=base_url, ambient="google-cloud")
+            asked = Model(id=PRO, provider="v", api="google-vertex", base_url=base_url)
+            models.add_provider(row, [asked])
+            first = await models.complete(asked, HELLO)
+            history = [*HELLO.messages, first, UserMessage("more", timestamp=1)]
+            second = await models.complete(asked, Context("Be brief.", history))
+            assert (first.text, second.text) == ("One.", "Two."), first.error_message
+            server.assert_clean()
+            sent = server.requests[-1].call
+            await models.aclose()
+    assert sent.path.startswith("/google-vertex/v1/projects/proj-1/locations/europe-west4/")
+    assert sent.headers["authorization"] == "Bearer ya29.0"
+    assert len(tokens.asked) == 1
+
+
+def test_the_built_in_row_leaves_the_address_to_the_location():
+    row = next(row for row in BUILTIN_PROVIDERS if row.id == "google-vertex")
+    assert (row.base_url, row.ambient) == ("", "google-cloud")
+    assert isinstance(WIRE_APIS["google-vertex"](), GoogleVertex)

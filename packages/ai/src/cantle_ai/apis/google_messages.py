@@ -51,8 +51,8 @@ _IMAGE_FOLLOWS = "(the result is an image, which follows)"
 _IMAGE_BESIDE = "(the result is the image beside this text)"
 _IMAGES_LEAD = "Images from the tool results above:"
 _NO_MESSAGES = "(The conversation has no messages.)"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
-"""What Google takes for a function's name, up to the length that all its models take."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
+"""What Google takes for a function's name. (ai.google.dev/api/caching#FunctionDeclaration)"""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 _Group: TypeAlias = Literal["user", "model", "responses"]
@@ -232,5 +232,5 @@ def _function_name(name: str) -> str:
     """The name as Google takes it. Models invent some that it does not take back."""
     if _NAME.fullmatch(name):
         return name
-    fitting = re.sub(r"[^A-Za-z0-9_.:-]", "_", name[:63])
+    fitting = re.sub(r"[^A-Za-z0-9_.:-]", "_", name[:127])
     return fitting if _NAME.fullmatch(fitting) else f"_{fitting}"

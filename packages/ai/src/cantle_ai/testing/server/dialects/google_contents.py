@@ -23,7 +23,7 @@ from cantle_ai.testing.server.refusal import (
 
 __all__ = ["FUNCTION_NAME", "ModelRules", "check_contents", "response_text", "rules_of"]
 
-FUNCTION_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}"
+FUNCTION_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"
 _CALL_ID = r"[\x20-\x7e]{1,200}"
 """Google names no alphabet and no length."""
 _SIGNATURE = r"[A-Za-z0-9+/_-]+={0,2}"
