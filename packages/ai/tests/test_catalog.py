@@ -12,6 +12,7 @@ from cantle_ai.apis.compat_table import COMPAT, quirks_of
 from cantle_ai.catalog import FOLDER, load_catalog
 from cantle_ai.codec import decode_object
 from cantle_ai.model import THINKING_LEVELS, Model, Provider
+from cantle_ai.models import Models
 from cantle_ai.providers import BUILTIN_PROVIDERS, LOCAL_API, WIRE_APIS
 
 ROWS = {row.id: row for row in BUILTIN_PROVIDERS}
@@ -159,4 +160,12 @@ def test_the_providers_of_the_reference_are_there() -> None:
         "qwen-token-plan-cn", "qwen-token-plan-individual", "qwen-token-plan-individual-cn", "together",
         "vercel-ai-gateway", "xai", "xiaomi", "xiaomi-token-plan-ams", "xiaomi-token-plan-cn",
         "xiaomi-token-plan-sgp", "zai", "zai-coding-cn",
-    } - {"ant-ling"} <= set(ROWS)  # fmt: skip
+    } <= set(ROWS)  # fmt: skip
+
+
+def test_ant_ling_s_models_can_be_asked_with_its_key() -> None:
+    models = Models(environ={"ANT_LING_API_KEY": "k"})
+    assert models.configured("ant-ling")
+    ring = models.find("ant-ling", "Ring-2.6-1T")
+    assert ring is not None and ring.base_url == "https://api.ant-ling.com/v1"
+    assert (ring.levels(), ring.price is not None) == (("high", "xhigh"), True)

@@ -437,6 +437,19 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         compat=_XIAOMI,
     ),
     Provider(
+        id="ant-ling",
+        name="Ant Ling",
+        base_url="https://api.ant-ling.com/v1",
+        api=_COMPLETIONS,
+        key_variables=("ANT_LING_API_KEY",),
+        compat={
+            "supportsStrictMode": True,
+            "supportsReasoningEffort": False,
+            "maxTokensField": "max_tokens",
+            "thinkingFormat": "ant-ling",
+        },
+    ),
+    Provider(
         id="meta",
         name="Meta",
         base_url="https://api.meta.ai/v1",
