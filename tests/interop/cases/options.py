@@ -15,6 +15,12 @@ def _compat(name: str, compat: dict[str, Any], **more: Any) -> Case:
 
 
 _REASONS: dict[str, Any] = {"reasoning": True, "compat": {"supportsReasoningEffort": True}}
+_HARD: dict[str, Any] = {
+    "model": {"reasoning": True, "maxTokens": 32000},
+    "words": (*_JSON, "--thinking", "high", "Hi"),
+}
+_BUDGET: dict[str, Any] = {"$var": "thinking.budget"}
+_EFFORT: dict[str, Any] = {"$var": "thinking.effort"}
 _HISTORY: dict[str, Any] = {
     "answers": [calls(text("I look."), call("bash", {"command": "echo hi"})), "One.", "Two."],
     "words": (*_JSON, "1", "2"),
@@ -131,5 +137,54 @@ CASES = [
         "openrouter", {"thinkingFormat": "openrouter"}, model={"reasoning": True}, extra_fields=["reasoning"]
     ),
     _compat("deepseek", {"thinkingFormat": "deepseek"}, model={"reasoning": True}, extra_fields=["thinking"]),
+    _compat("together", {"thinkingFormat": "together"}, **_HARD, extra_fields=["reasoning"]),
+    _compat("string-thinking", {"thinkingFormat": "string-thinking"}, **_HARD, extra_fields=["thinking"]),
+    _compat(
+        "qwen-chat-template",
+        {"thinkingFormat": "qwen-chat-template"},
+        **_HARD,
+        extra_fields=["chat_template_kwargs"],
+    ),
+    _compat(
+        "chat-template",
+        {
+            "thinkingFormat": "chat-template",
+            "chatTemplateKwargs": {"budget": _BUDGET, "effort": _EFFORT, "x": 1},
+        },
+        **_HARD,
+        extra_fields=["chat_template_kwargs"],
+    ),
+    _compat(
+        "baseten",
+        {"thinkingFormat": "baseten", "chatTemplateArgs": {"effort": _EFFORT}},
+        **_HARD,
+        extra_fields=["chat_template_args"],
+    ),
+    _compat(
+        "budget-vllm", {"supportsThinkingTokenBudget": True}, **_HARD, extra_fields=["thinking_token_budget"]
+    ),
+    _compat(
+        "budget-llama",
+        {"thinkingTokenBudgetField": "thinking_budget_tokens"},
+        **_HARD,
+        settings={"thinkingBudgets": {"high": 7777}},
+        extra_fields=["thinking_budget_tokens"],
+    ),
+    _compat(
+        "reasoning-content", {"requiresReasoningContentOnAssistantMessages": True}, **{**_HARD, **_HISTORY}
+    ),
+    _compat(
+        "affinity-nosession",
+        {"sendSessionAffinityHeaders": True, "sessionAffinityFormat": "openai-nosession"},
+    ),
+    _compat(
+        "routing",
+        {
+            "openRouterRouting": {"order": ["a"]},
+            "vercelGatewayRouting": {"only": ["b"]},
+            "zaiToolStream": True,
+        },
+        extra_fields=["provider", "providerOptions", "tool_stream"],
+    ),
     _compat("priority", {"vllmPriority": 3}, extra_fields=["priority"]),
 ]
