@@ -395,7 +395,8 @@ async def test_b03_nothing_blank_is_sent():
     assert "system" not in blank.body
 
 
-async def test_thinking_goes_back_with_its_signature_and_to_claude_only_so():
+@pytest.mark.fault("C01", "C02")
+async def test_c01_c02_thinking_goes_back_with_its_signature_and_to_claude_only_so():
     blocks = [
         ThinkingContent("", signature="UkVE", redacted=True),
         ThinkingContent("", signature="only"),

@@ -78,7 +78,8 @@ async def test_blocks_are_put_together_by_their_numbers():
     assert message.response_id == "r-1"
 
 
-async def test_redacted_reasoning_is_kept_as_it_came_in_one_piece_or_several():
+@pytest.mark.fault("A13")
+async def test_a13_redacted_reasoning_is_kept_as_it_came_in_one_piece_or_several():
     data = b"\x00\xff opaque"
     pieces = [base64.b64encode(part).decode() for part in (data[:4], data[4:])]
     asked = await ask(
