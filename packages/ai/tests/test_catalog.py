@@ -169,3 +169,16 @@ def test_ant_ling_s_models_can_be_asked_with_its_key() -> None:
     ring = models.find("ant-ling", "Ring-2.6-1T")
     assert ring is not None and ring.base_url == "https://api.ant-ling.com/v1"
     assert (ring.levels(), ring.price is not None) == (("high", "xhigh"), True)
+
+
+@pytest.mark.parity("models.long-retention")
+def test_a_long_life_of_the_cache_is_asked_for_where_it_is_known_to_be_had() -> None:
+    field = "supportsLongCacheRetention"
+    said = {
+        model.provider
+        for model in EVERY_MODEL
+        if model.api == "openai-completions" and {**ROWS[model.provider].compat, **model.compat}.get(field)
+    }
+    assert said == {"openrouter"}
+    marked = [model for model in MODELS["openrouter"] if model.compat.get(field)]
+    assert marked and all(model.compat.get("cacheControlFormat") == "anthropic" for model in marked)
