@@ -219,7 +219,7 @@ async def test_openai_codex(server: AuthorisationServer, method: LoginMethod) ->
         person = pasting(server)
         credential = await sign_in(server, "openai-codex", method, person)
     finally:
-        del server.answer, server.tokens  # type: ignore[attr-defined]
+        del server.answer, server.tokens
     assert credential.extra == {"accountId": "acc-1"}
     auth = login("openai-codex").authorise(credential)
     assert auth.headers == {"chatgpt-account-id": "acc-1"} and auth.api_key == access
@@ -304,7 +304,7 @@ async def test_openrouter(server: AuthorisationServer) -> None:
         person = Person(browse=browse)
         credential = await sign_in(server, "openrouter", "browser", person)
     finally:
-        del server.answer  # type: ignore[attr-defined]
+        del server.answer
     address, query = page_of(person)
     assert address == "https://openrouter.ai/auth"
     assert set(query) == {"callback_url", "code_challenge", "code_challenge_method"}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cantle_ai.auth.credentials import ApiKeyCredential, OAuthCredential
-from cantle_ai.auth.renewal import RENEWAL_THREAD, TokenRenewal
+from cantle_ai.auth.renewal import TokenRenewal, wait_for_renewals
 from cantle_ai.errors import ConfigurationError, ProviderError
 from cantle_ai.file_lock import held_lock
 from cantle_ai.transport.urllib3_thread import Urllib3Transport
@@ -163,9 +163,7 @@ def test_a_loop_that_is_closed_loses_no_token(path: Path) -> None:
         asyncio.run(left_alone())
         assert server.held is not None
         server.held.set()
-        for thread in threading.enumerate():
-            if thread.name == RENEWAL_THREAD:
-                thread.join(PATIENCE)
+        assert wait_for_renewals() and not wait_for_renewals()
         assert entry(path)["access"] in server.issued
         assert entry(path)["expires"] > time.time() * 1000
 

@@ -30,11 +30,9 @@ from cantle_ai.errors import ConfigurationError, ProviderError
 if TYPE_CHECKING:
     from cantle_ai.transport.port import Transport
 
-__all__ = ["RENEWAL_THREAD", "TokenRenewal", "is_fresh"]
+__all__ = ["TokenRenewal", "is_fresh", "wait_for_renewals"]
 
-RENEWAL_THREAD = "cantle-token-renewal"
-"""The name of the threads. Who ends a process by force lets them finish first."""
-
+_THREAD = "cantle-token-renewal"
 _SECONDS = 30.0
 _PATIENCE = 120.0
 """Seconds to wait for other processes, each of which may try and fail."""
@@ -43,6 +41,17 @@ _PATIENCE = 120.0
 def is_fresh(credential: OAuthCredential, now: float) -> bool:
     """Whether its access token can still be used at `now`, in seconds since 1970."""
     return credential.expires > now * 1000
+
+
+def wait_for_renewals() -> bool:
+    """Wait until no token is being renewed in this process: for who is about to end it by force. Blocks.
+
+    False when none was.
+    """
+    running = [thread for thread in threading.enumerate() if thread.name == _THREAD]
+    for thread in running:
+        thread.join()
+    return bool(running)
 
 
 class TokenRenewal:
@@ -76,9 +85,7 @@ class TokenRenewal:
             running = self._running.get(provider_id)
             if running is None:
                 running = self._running[provider_id] = Future()
-                threading.Thread(
-                    target=self._run, args=(provider_id, login, running), name=RENEWAL_THREAD
-                ).start()
+                threading.Thread(target=self._run, args=(provider_id, login, running), name=_THREAD).start()
         # Shielded: to cancel the wrapped future would tell the thread that nobody wants its result.
         return await asyncio.shield(asyncio.wrap_future(running))
 

@@ -23,7 +23,7 @@ _COLUMNS = 80
 
 USAGE = (
     "cantle [options] [--] [@file ...] [prompt ...]\n       cantle demo [--json] [--folder DIR]\n"
-    "       cantle local setup|status|remove"
+    "       cantle local setup|status|remove\n       cantle auth login|logout|check"
 )
 
 EPILOG = """\
@@ -35,6 +35,7 @@ examples:
   cantle -p @notes.md "turn this into a list"
   cantle demo                                see it work: no key, no network
   cantle local setup                         a small model on this machine: no key
+  cantle auth login                          sign in to a provider, or save a key
 
 Settings, keys, models and sessions live in ~/.cantle (CANTLE_DIR moves it)."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
+import time
 
 from cantle.console import notice
 
@@ -27,5 +29,9 @@ def leave_in_time(code: int) -> None:
 
 
 def _leave(code: int) -> None:
+    # A login's new token is saved first: the old one is of no use any more.
+    renewal = sys.modules.get("cantle_ai.auth.renewal")
+    if renewal is not None and renewal.wait_for_renewals():
+        time.sleep(_LINGER)  # that was all, perhaps, and the process ends by itself
     notice("what a tool left running in this process does not end by itself, and is ended with it.")
     os._exit(code)
