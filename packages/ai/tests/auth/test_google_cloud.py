@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 import msgspec
 import pytest
 
+from cantle_ai.auth.ambient import AMBIENT
 from cantle_ai.auth.google_cloud import AccessToken, GoogleCloudTokens
 from cantle_ai.errors import ConfigurationError, ProviderError
 from cantle_ai.transport.port import HttpRequest, HttpResponse
@@ -83,6 +84,7 @@ def environ(path: Path | None = None, **more: str) -> dict[str, str]:
 
 
 @with_google_auth
+@pytest.mark.fault("B24")
 async def test_a_user_of_gcloud_gets_a_token_with_the_project_that_is_charged(tmp_path):
     server = TokenServer()
     path = written(tmp_path, USER)
@@ -299,6 +301,21 @@ except Exception as error:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
     assert done.stdout.startswith("ConfigurationError"), done.stderr
     assert "pip install 'cantle[vertex]'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variables", "source"),
+    [
+        ({"GCE_METADATA_HOST": "127.0.0.1:1"}, "the metadata server"),
+        ({"K_SERVICE": "on Cloud Run"}, "the metadata server"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": __file__}, "GOOGLE_APPLICATION_CREDENTIALS"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": "/nowhere/key.json"}, None),
+        ({"GOOGLE_CLOUD_LOCATION": "", "K_SERVICE": "x"}, None),
+    ],
+)
+def test_credentials_are_noticed_without_a_look_at_the_network(variables, source):
+    place = {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "global"}
+    assert AMBIENT["google-cloud"].source(environ(None, **{**place, **variables})) == source
 
 
 def test_a_token_does_not_show_itself():

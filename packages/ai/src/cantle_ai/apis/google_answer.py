@@ -23,6 +23,7 @@ from cantle_ai.sse import ServerSentEvent
 
 __all__ = ["GoogleReader"]
 
+_LIMITS = ("MAX_TOKENS", "CONTINUATION")
 _FILTERED = "The provider's {filter} stopped the answer"
 _STOPPED = {
     "SAFETY": _FILTERED.format(filter="safety filter"),
@@ -95,7 +96,7 @@ class GoogleReader:
                 "The answer was cut off: the stream ended without a finish reason", kind="network"
             )
         builder.message.raw_stop_reason = raw
-        if raw == "MAX_TOKENS":
+        if raw in _LIMITS:
             builder.done("length", raw=raw)
         elif raw == "STOP":
             reason: StopReason = "toolUse" if self._called else "stop"

@@ -14,11 +14,10 @@ shortly before it ends, and never longer than the process runs.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -115,11 +114,11 @@ def _credential_file(environ: Mapping[str, str]) -> Path | None:
 
 
 class _CredentialFile:
-    """The credentials of one file. Its work is done in threads, one at a time."""
+    """The credentials of one file. Its work is done in one thread: who comes second finds the token of the first."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="google-cloud-token")
         self._credentials: Any = None
         self._project: str | None = None
 
@@ -129,9 +128,10 @@ class _CredentialFile:
 
     async def token(self, transport: Transport) -> AccessToken:
         if self._credentials is None or not self._credentials.valid:
-            requests = _Requests(transport, asyncio.get_running_loop())
+            loop = asyncio.get_running_loop()
+            requests = _Requests(transport, loop)
             try:
-                await asyncio.to_thread(self._refresh, requests)
+                await loop.run_in_executor(self._thread, self._refresh, requests)
             except asyncio.CancelledError:
                 requests.give_up()
                 raise
@@ -149,16 +149,15 @@ class _CredentialFile:
             from google.auth.exceptions import TransportError as NotHeard
         except ModuleNotFoundError:
             raise ConfigurationError(None, _NO_EXTRA) from None
-        with self._lock:
-            try:
-                if self._credentials is None:
-                    self._credentials, self._project = _loaded(self._path)
-                if not self._credentials.valid:
-                    self._credentials.refresh(request)
-            except NotHeard as error:
-                raise ProviderError(f"Google Cloud gave no access token: {error}", kind="network") from None
-            except GoogleAuthError as error:
-                raise _refused(self._path, error) from None
+        try:
+            if self._credentials is None:
+                self._credentials, self._project = _loaded(self._path)
+            if not self._credentials.valid:
+                self._credentials.refresh(request)
+        except NotHeard as error:
+            raise ProviderError(f"Google Cloud gave no access token: {error}", kind="network") from None
+        except GoogleAuthError as error:
+            raise _refused(self._path, error) from None
 
 
 def _loaded(path: Path) -> tuple[Any, str | None]:
