@@ -313,6 +313,11 @@ async def test_strict_tools_stay_below_what_a_request_may_have_of_them():
     )
     strict = [each["toolSpec"].get("strict", False) for each in asked.body["toolConfig"]["tools"]]
     assert strict == [True, False, False]
+    many = [ToolDefinition(f"t{n}", "T.", {"type": "object", "properties": {}}) for n in range(22)]
+    asked = await ask(
+        END, context=Context(messages=[user("a")], tools=many), compat={"supportsStrictMode": True}
+    )
+    assert sum("strict" in each["toolSpec"] for each in asked.body["toolConfig"]["tools"]) == 20
 
 
 @pytest.mark.parametrize(
@@ -435,6 +440,12 @@ async def test_b17_images_of_a_failed_call_follow_the_results_for_claude():
     assert (picture, last) == (PICTURE, {"text": "b"})
     nova = await messages_of(*history, id="amazon.nova-pro-v1:0")
     assert nova[2]["content"][0]["toolResult"]["content"] == [PICTURE]
+
+
+async def test_arguments_go_back_without_members_that_have_no_name():
+    call = ToolCall("c1", "read", {"": 1, "a": {"": 2, "b": [{"": 3, "c": None}]}})
+    said = await messages_of(user("a"), answer(call), result("c1", "r"))
+    assert said[1]["content"][0]["toolUse"]["input"] == {"a": {"b": [{"c": None}]}}
 
 
 async def test_an_image_is_what_its_data_say():

@@ -335,6 +335,12 @@ async def test_a_key_travels_as_a_bearer_token(key, environ, sent):
     assert "x-amz-date" not in asked.requests[0].headers
 
 
+async def test_a_proxy_that_authorises_by_itself_gets_neither_key_nor_signature():
+    asked = await ask(END, key=None, environ={"AWS_BEDROCK_SKIP_AUTH": "1"})
+    assert asked.message.text == "ok"
+    assert "authorization" not in asked.requests[0].headers
+
+
 async def test_a_configured_authorization_is_left_alone():
     options = StreamOptions(headers={"Authorization": "Basic abc"})
     asked = await ask(END, key=None, options=options)

@@ -153,7 +153,7 @@ class _Encoding:
                 use: JsonObject = {
                     "toolUseId": block.id,
                     "name": fitting_name(block.name),
-                    "input": block.arguments,
+                    "input": _document(block.arguments),
                 }
                 return {"toolUse": use}
             case ThinkingContent():
@@ -180,6 +180,17 @@ class _Encoding:
             content += [_user_block(block) for block in blocks]
         status = "error" if message.is_error else "success"
         return {"toolResult": {"toolUseId": turn.call_id, "content": content, "status": status}}
+
+
+def _document(value: Json) -> Json:
+    """`value` as Bedrock takes documents: without members whose name is empty."""
+    match value:
+        case dict():
+            return {name: _document(each) for name, each in value.items() if name}
+        case list():
+            return [_document(each) for each in value]
+        case _:
+            return value
 
 
 def _user_block(block: TextContent | ImageContent) -> JsonObject:

@@ -43,9 +43,10 @@ _INFERENCE = {
     "stop": "stopSequences",
 }
 """Names of sampling parameters that are fields of `inferenceConfig`. All other names are the model's own."""
+_MOST_STRICT = 20
 _MOST_OPTIONAL = 24
 _MOST_UNIONS = 16
-"""In all strict tools of a request together."""
+"""How many strict tools a request may have, and what all of them may have together: Anthropic's limits."""
 _ONCE_OFFERED = "A tool that was offered earlier in this conversation."
 
 
@@ -158,17 +159,20 @@ def _tools(
         return []
     if not context.tools:
         return [_spec(ToolDefinition(name, _ONCE_OFFERED, {"type": "object"})) for name in messages.tools]
-    optional = unions = 0
+    count = optional = unions = 0
     tools: list[Json] = []
     for tool in context.tools:
         strict = strict_for_anthropic(tool.parameters) if compat.supports_strict_mode else None
-        if strict is not None:
-            fits = optional + strict.optional <= _MOST_OPTIONAL and unions + strict.unions <= _MOST_UNIONS
-            if fits:
-                optional, unions = optional + strict.optional, unions + strict.unions
-                tools.append(_spec(tool, strict.parameters))
-                continue
-        tools.append(_spec(tool))
+        if (
+            strict is not None
+            and count < _MOST_STRICT
+            and optional + strict.optional <= _MOST_OPTIONAL
+            and unions + strict.unions <= _MOST_UNIONS
+        ):
+            count, optional, unions = count + 1, optional + strict.optional, unions + strict.unions
+            tools.append(_spec(tool, strict.parameters))
+        else:
+            tools.append(_spec(tool))
     return tools
 
 

@@ -98,7 +98,7 @@ def _block(value: Json, role: str, path: Path) -> tuple[str, JsonObject]:
             known_fields(use, {"toolUseId", "name", "input"}, f"{path}.toolUse")
             matching(use.get("toolUseId"), CALL_ID, f"{path}.toolUse.toolUseId")
             matching(use.get("name"), TOOL_NAME, f"{path}.toolUse.name")
-            object_of(use.get("input"), f"{path}.toolUse.input")
+            _document(object_of(use.get("input"), f"{path}.toolUse.input"), f"{path}.toolUse.input")
         case "toolResult":
             _result(object_of(inner, f"{path}.toolResult"), f"{path}.toolResult")
         case "reasoningContent":
@@ -106,6 +106,18 @@ def _block(value: Json, role: str, path: Path) -> tuple[str, JsonObject]:
         case "cachePoint":
             check_cache_point(inner, f"{path}.cachePoint")
     return name, object_of(inner, path)
+
+
+def _document(value: Json, path: Path) -> None:
+    """Refuse members without a name, which AWS's type for documents does not have."""
+    if isinstance(value, dict):
+        if "" in value:
+            raise Refusal("document", f"{path} has a member whose name is empty")
+        for name, each in value.items():
+            _document(each, f"{path}.{name}")
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            _document(each, f"{path}.{index}")
 
 
 def _text(value: Json, path: Path) -> None:

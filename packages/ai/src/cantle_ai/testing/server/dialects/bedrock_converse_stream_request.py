@@ -131,6 +131,7 @@ def _model_fields(values: JsonObject, limit: int) -> bool:
 def _tools(config: JsonObject, thinks: bool) -> None:
     known_fields(config, {"tools", "toolChoice"}, "toolConfig")
     names: set[str] = set()
+    held = 0
     for index, item in enumerate(list_of(config.get("tools"), "toolConfig.tools")):
         path = f"toolConfig.tools.{index}"
         kind, inner = only_member(item, {"toolSpec", "cachePoint"}, path)
@@ -151,7 +152,10 @@ def _tools(config: JsonObject, thinks: bool) -> None:
         where = f"{path}.toolSpec.inputSchema.json"
         check_schema(object_of(schema, where), where)
         if strict:
+            held += 1
             _closed(schema, where)
+    if held > 20:
+        raise Refusal("schema", f"{held} strict tools are too many")
     if "toolChoice" in config:
         kind, inner = only_member(config["toolChoice"], {"auto", "any", "tool"}, "toolConfig.toolChoice")
         if kind != "auto" and thinks:

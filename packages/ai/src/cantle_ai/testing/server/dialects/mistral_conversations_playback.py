@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from hashlib import sha256
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.response import Block, CallBlock, Failure, TextBlock, ThinkingBlock
+from cantle_ai.testing.server.dialects.mistral_conversations_messages import CALL_ID
 from cantle_ai.testing.server.dialects.port import Play, Playback
 
 __all__ = ["MistralPlayback", "error_body"]
@@ -66,7 +69,7 @@ class MistralPlayback:
     def _call(self, block: CallBlock, number: int, piece: str, begins: bool) -> JsonObject:
         """A piece of a call. What follows the first is known by its index, and has the word `null` as its id."""
         function: JsonObject = {"name": block.name if begins else "", "arguments": piece}
-        call_id = block.id or self._play.call_id(block).removeprefix("call_")[:9] if begins else "null"
+        call_id = _own_id(self._play.call_id(block)) if begins else "null"
         return {"index": number, "id": call_id, "type": "function", "function": function}
 
     def _choice(self, delta: JsonObject, finish: str | None = None, **more: Json) -> bytes:
@@ -94,6 +97,13 @@ class MistralPlayback:
     def _line(self, data: str) -> bytes:
         newline = self._play.newline
         return f"data: {data}{newline}{newline}".encode("utf-8", "surrogatepass")
+
+
+def _own_id(call_id: str) -> str:
+    """The id as Mistral would have made it: nine letters and digits, for the same id the same."""
+    if re.fullmatch(CALL_ID, call_id):
+        return call_id
+    return sha256(call_id.encode()).hexdigest()[:9]
 
 
 def _thought(text: str) -> JsonObject:
