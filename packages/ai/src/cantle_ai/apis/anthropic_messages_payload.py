@@ -13,7 +13,8 @@ from cantle_ai.apis.anthropic_messages_turns import (
     marked,
 )
 from cantle_ai.apis.output_limit import room_for_output
-from cantle_ai.apis.tool_schemas import StrictSchema, strict_for_anthropic
+from cantle_ai.apis.strict_schemas import StrictSchema
+from cantle_ai.apis.tool_schemas import strict_for_anthropic
 from cantle_ai.codec import JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.history import project
