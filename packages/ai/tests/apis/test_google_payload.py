@@ -163,9 +163,12 @@ def test_older_models_need_no_signature():
 
 
 def test_a_signature_that_is_no_base64_is_not_sent():
-    answer = answer_by(NEW, TextContent("ok", signature="no base64!"), ToolCall("a", "go", {}))
+    odd = "no base64!"
+    alone = [TextContent("", signature=odd), ThinkingContent("", signature=odd)]
+    answer = answer_by(NEW, *alone, TextContent("ok", signature=odd), ToolCall("a", "go", {}))
     _, said, _ = contents(NEW, user("x"), answer, result("a", "r"))
     assert said["parts"][0] == {"text": "ok"}
+    assert len(said["parts"]) == 2
 
 
 def test_text_without_content_stays_for_its_signature_alone():

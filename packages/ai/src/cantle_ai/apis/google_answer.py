@@ -17,7 +17,7 @@ from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import decode_json
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
-from cantle_ai.errors import ErrorKind, ProviderError
+from cantle_ai.errors import ProviderError
 from cantle_ai.messages import AssistantMessage, StopReason
 from cantle_ai.sse import ServerSentEvent
 
@@ -173,10 +173,10 @@ class GoogleReader:
 
     def _signature(self, part: Part) -> None:
         """A part without text: its signature is for the text before it, or stands alone."""
-        kind = "thinking" if part.thought else "text"
+        kind: Literal["text", "thinking"] = "thinking" if part.thought else "text"
         assert part.thought_signature is not None
         if self._kind != kind or self._signed() not in (None, part.thought_signature):
-            self._open("thinking" if part.thought else "text")
+            self._open(kind)
         self._sign(part.thought_signature)
 
     def _open(self, kind: Literal["text", "thinking"]) -> None:
@@ -228,8 +228,7 @@ class GoogleReader:
 
     def _failure(self, raw: str) -> ProviderError:
         text = _STOPPED.get(raw, "The provider stopped the answer without a reason that is known")
-        kind: ErrorKind = "http"
-        return ProviderError(f"{text} ({_said(raw, self._explanation)})", code=raw, kind=kind)
+        return ProviderError(f"{text} ({_said(raw, self._explanation)})", code=raw)
 
     def _blocked(self, feedback: Feedback) -> ProviderError:
         reason = feedback.block_reason or ""

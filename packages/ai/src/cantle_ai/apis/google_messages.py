@@ -35,18 +35,9 @@ __all__ = ["SKIP_SIGNATURE", "encoded_contents"]
 SKIP_SIGNATURE = "skip_thought_signature_validator"
 """What Google takes for the signature of a call that it did not make itself, or that has lost its own."""
 
-_fitting = fitting_id(NAME_CHARACTERS, 64)
-
-
-def _call_id(call_id: str, own: bool, attempt: int) -> str:
-    """Ids that the model has given itself go back as they are, whatever they look like."""
-    return call_id if own and call_id and not attempt else _fitting(call_id, own, attempt)
-
-
-_RULES = ReplayRules(call_id=_call_id)
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})
 """Of those that this package knows; GIF is refused. (ai.google.dev/gemini-api/docs/image-understanding)"""
-_NO_GIF = "(an image was left out: this model takes no images of the type {type})"
+_NOT_TAKEN = "(an image was left out: this model takes no images of the type {type})"
 _IMAGE_FOLLOWS = "(the result is an image, which follows)"
 _IMAGE_BESIDE = "(the result is the image beside this text)"
 _IMAGES_LEAD = "Images from the tool results above:"
@@ -54,6 +45,16 @@ _NO_MESSAGES = "(The conversation has no messages.)"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 """What Google takes for a function's name. (ai.google.dev/api/caching#FunctionDeclaration)"""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+
+_fitting_id = fitting_id(NAME_CHARACTERS, 64)
+
+
+def _call_id(call_id: str, own: bool, attempt: int) -> str:
+    """Ids that the model has given itself go back as they are, whatever they look like."""
+    return call_id if own and call_id and not attempt else _fitting_id(call_id, own, attempt)
+
+
+_RULES = ReplayRules(call_id=_call_id)
 
 _Group: TypeAlias = Literal["user", "model", "responses"]
 
@@ -144,6 +145,8 @@ class _Encoder:
             part, signature = self._part(block)
             if turn.own and signature is not None and _BASE64.fullmatch(signature):
                 part["thoughtSignature"] = signature
+            elif part.get("text") == "":
+                continue  # it stood for its signature alone
             if isinstance(block, ToolCall):
                 # Calls that are made at once share the signature of the first.
                 if first_call and self._compat.requires_thought_signatures:
@@ -225,7 +228,7 @@ def _image(block: ImageContent) -> JsonObject:
 
 
 def _left_out(block: ImageContent) -> str:
-    return _NO_GIF.format(type=block.detected_type)
+    return _NOT_TAKEN.format(type=block.detected_type)
 
 
 def _function_name(name: str) -> str:
