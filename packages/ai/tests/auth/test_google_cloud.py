@@ -143,6 +143,31 @@ async def test_a_service_account_signs_for_its_token_and_names_its_project(tmp_p
 
 
 @with_google_auth
+async def test_federation_exchanges_the_token_of_another_platform(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "requests", None)  # the extra does not bring it
+    server = TokenServer()
+    with Peer(server) as peer:
+        subject = written(tmp_path, "token-of-the-platform", "subject")
+        path = written(
+            tmp_path,
+            {
+                "type": "external_account",
+                "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
+                "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+                "token_url": "https://oauth2.googleapis.com/v1/token",
+                "credential_source": {"file": str(subject)},
+            },
+        )
+        transport = Rerouted(peer.url)
+        token = await GoogleCloudTokens().token(environ(path), transport)
+        await transport.aclose()
+    assert token.value == "ya29.0"
+    form = parse_qs(server.asked[0].body.decode())
+    assert form["subject_token"] == ["token-of-the-platform"]
+    assert form["scope"] == ["https://www.googleapis.com/auth/cloud-platform"]
+
+
+@with_google_auth
 async def test_a_token_is_kept_and_eight_at_once_make_one_request(tmp_path):
     server = TokenServer()
     path = written(tmp_path, USER)

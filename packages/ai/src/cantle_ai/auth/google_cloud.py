@@ -151,7 +151,7 @@ class _CredentialFile:
             raise ConfigurationError(None, _NO_EXTRA) from None
         try:
             if self._credentials is None:
-                self._credentials, self._project = _loaded(self._path)
+                self._credentials, self._project = _loaded(self._path, request)
             if not self._credentials.valid:
                 self._credentials.refresh(request)
         except NotHeard as error:
@@ -160,7 +160,7 @@ class _CredentialFile:
             raise _refused(self._path, error) from None
 
 
-def _loaded(path: Path) -> tuple[Any, str | None]:
+def _loaded(path: Path, request: _Requests) -> tuple[Any, str | None]:
     """The credentials of a file, and their project. Raises google-auth's errors, or ConfigurationError."""
     try:
         raw: Any = decode_object(path.read_bytes())
@@ -180,19 +180,21 @@ def _loaded(path: Path) -> tuple[Any, str | None]:
                     raw.get("project_id"),
                 )
             case _:
-                return _other(raw)
+                return _other(raw, request)
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(path, f"these Google Cloud credentials are incomplete: {error}") from None
 
 
-def _other(raw: JsonObject) -> tuple[Any, str | None]:
+def _other(raw: JsonObject, request: _Requests) -> tuple[Any, str | None]:
     """Federation, impersonation and the like. The user has named the file, so the warning of its kind is not for us."""
     import google.auth
+    from google.auth.credentials import with_scopes_if_required
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        credentials, project = google.auth.load_credentials_from_dict(raw, scopes=[_SCOPE])
-    return credentials, project
+        # The scopes come later: with them a project would be looked up, which the environment names anyway.
+        credentials, project = google.auth.load_credentials_from_dict(raw, request=request)
+    return with_scopes_if_required(credentials, [_SCOPE]), project
 
 
 def _refused(path: Path, error: Exception) -> Exception:
