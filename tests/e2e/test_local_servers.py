@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from cantle_ai.testing.server.server import StrictServer
 from packages.ai.tests.http_peer import refused_port
 from packages.ai.tests.server_programs import LLAMA_CPP, OLLAMA, Program
 from tests.support.cli import Cli
 
 
+@pytest.mark.parity("models.servers-of-this-machine")
 def test_the_models_of_a_server_that_runs_are_listed(cli: Cli) -> None:
     with Program(OLLAMA) as ollama, Program(LLAMA_CPP) as llama:
         cli.variables.update(OLLAMA_HOST=ollama.address, LLAMA_BASE_URL=llama.url)
@@ -48,6 +51,22 @@ def test_a_model_of_a_server_is_asked_by_its_name(cli: Cli) -> None:
     assert (usage["input"], usage["output"], usage["cost"]["total"]) == (7, 2, 0)
 
 
+@pytest.mark.parity("config.thinking-budgets")
+def test_levels_have_budgets_of_tokens(cli: Cli) -> None:
+    (cli.config / "settings.json").write_text('{"thinkingBudgets": {"low": 500}}')
+    with Program({**LLAMA_CPP, "/v1/chat/completions": ANSWER}) as llama:
+        cli.variables["LLAMA_BASE_URL"] = llama.url
+        for level in ("low", "minimal", "off"):
+            assert cli.run("--provider", "llama.cpp", "--thinking", level, "-p", "go").returncode == 0
+    low, minimal, off = llama.bodies
+    assert low["thinking_budget_tokens"] == 500
+    assert low["chat_template_kwargs"] == {"enable_thinking": True}
+    assert minimal["thinking_budget_tokens"] == 1024
+    assert off["chat_template_kwargs"] == {"enable_thinking": False}
+    assert "thinking_budget_tokens" not in off
+
+
+@pytest.mark.parity("models.servers-of-this-machine")
 def test_a_server_that_does_not_run_is_told_with_what_to_do(cli: Cli) -> None:
     with refused_port() as port:
         cli.variables["OLLAMA_HOST"] = f"127.0.0.1:{port}"
