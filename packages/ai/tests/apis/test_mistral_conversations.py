@@ -114,7 +114,7 @@ async def test_a_tool_choice_is_said_in_mistrals_words(choice, sent):
         ({"off": "none", "minimal": None, "low": None, "medium": None}, "off", {"reasoning_effort": "none"}),
         ({"off": "none", "minimal": None, "low": None, "medium": None}, "low", {"reasoning_effort": "high"}),
         ({"off": None}, "medium", {"reasoning_effort": "medium"}),
-        ({}, "off", {}),
+        ({"high": "high"}, "off", {}),
         ({"max": "max"}, "max", {"reasoning_effort": "max"}),
     ],
 )
@@ -126,10 +126,21 @@ async def test_thinking_is_an_effort_by_the_models_own_names(levels, level, sent
 
 
 @pytest.mark.parametrize(("level", "sent"), [("off", None), ("high", "reasoning")])
-async def test_the_quirk_prompt_mode_asks_for_thinking_in_the_first_way(level, sent):
-    asked = await ask(END, options=StreamOptions(thinking=level), reasoning=True, compat={"promptMode": True})
+@pytest.mark.parametrize(
+    ("levels", "quirk"), [({"high": "high"}, {"promptMode": True}), ({}, {}), ({}, {"promptMode": None})]
+)
+async def test_the_quirk_prompt_mode_asks_for_thinking_in_the_first_way(levels, quirk, level, sent):
+    options = StreamOptions(thinking=level)
+    asked = await ask(END, options=options, reasoning=True, thinking_levels=levels, compat=quirk)
     assert asked.body.get("prompt_mode") == sent
     assert "reasoning_effort" not in asked.body
+
+
+async def test_a_model_without_named_levels_may_still_be_asked_by_an_effort():
+    options = StreamOptions(thinking="low")
+    asked = await ask(END, options=options, reasoning=True, compat={"promptMode": False})
+    assert asked.body["reasoning_effort"] == "low"
+    assert "prompt_mode" not in asked.body
 
 
 @pytest.mark.fault("B06")
@@ -147,7 +158,7 @@ async def test_b06_the_quirk_supports_strict_mode_makes_tools_strict_and_nothing
 async def test_a_quirk_of_the_wrong_type_is_named():
     asked = await ask(END, compat={"promptMode": "yes"})
     assert asked.message.error_message == (
-        "The model p/m cannot be used: Expected `bool`, got `str` - at `compat.promptMode`"
+        "The model p/m cannot be used: Expected `bool | null`, got `str` - at `compat.promptMode`"
     )
 
 
@@ -260,6 +271,8 @@ async def test_thinking_and_text_in_turns_stay_in_their_order():
             *END,
         ]
     )
+    ends = [kind for kind in asked.types if not kind.endswith("_delta")]
+    assert ends[1:5] == ["thinking_start", "thinking_end", "thinking_start", "thinking_end"]
     assert asked.message.content == [
         ThinkingContent("ab", signature="s1"),
         ThinkingContent("c"),

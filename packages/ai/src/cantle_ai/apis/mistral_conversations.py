@@ -107,7 +107,7 @@ def _thinking(model: Model, options: StreamOptions, compat: MistralConversations
     if not model.reasoning:
         return {}
     level = model.clamp(options.thinking)
-    if compat.prompt_mode:
+    if compat.prompt_mode or (compat.prompt_mode is None and not model.thinking_levels):
         return {} if level == "off" else {"prompt_mode": "reasoning"}
     name = model.thinking_levels.get(level)
     if name is None and level != "off":

@@ -154,6 +154,7 @@ class MistralReader:
 
     def _text(self, text: str) -> None:
         if self._block < 0 or self._thinks:
+            self._close_block()
             self._block, self._thinks = self._builder.text_start(), False
         self._builder.text_delta(self._block, text)
 
@@ -161,6 +162,7 @@ class MistralReader:
         if not thought and not signature:
             return
         if self._block < 0 or not self._thinks or self._signed not in (None, signature):
+            self._close_block()
             self._block, self._thinks, self._signed = self._builder.thinking_start(), True, None
         self._builder.thinking_delta(self._block, thought)
         if signature:  # what comes after it is another thought
@@ -168,6 +170,11 @@ class MistralReader:
             block = self._builder.message.content[self._block]
             assert isinstance(block, ThinkingContent)
             block.signature = signature
+
+    def _close_block(self) -> None:
+        """End the block before: what follows never returns to it."""
+        if self._block >= 0:
+            self._builder.end(self._block)
 
     def _call(self, delta: ToolCallDelta) -> None:
         function = delta.function

@@ -17,9 +17,10 @@ class MistralConversationsCompat(Struct, frozen=True, kw_only=True, rename="came
     supports_strict_mode: bool = False
     """Tools whose schema allows it are sent with `strict`. The field is in the vendor's type `Function`; models
     that do not know it have been seen to stall."""
-    prompt_mode: bool = False
-    """Thinking is asked for by `prompt_mode: "reasoning"`, not by an effort: the vendor's type `MistralPromptMode`,
-    which the first Magistral models knew alone."""
+    prompt_mode: bool | None = None
+    """Thinking is asked for by `prompt_mode: "reasoning"`, the vendor's type `MistralPromptMode`, and not by an
+    effort. Where nothing is said: for models whose row names no thinking levels, as in version 1.6.0 of the
+    reference."""
 
 
 def compat_of(model: Model) -> MistralConversationsCompat:

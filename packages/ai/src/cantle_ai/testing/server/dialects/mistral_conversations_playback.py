@@ -14,12 +14,15 @@ from cantle_ai.testing.server.dialects.port import Play, Playback
 
 __all__ = ["MistralPlayback", "error_body"]
 
+_KINDS = {401: "unauthorized", 403: "forbidden", 404: "not_found", 429: "rate_limited"}
 _FINISH = {"stop": "stop", "length": "length", "toolUse": "tool_calls", "deferred": "stop"}
 
 
 def error_body(message: str, code: str | None, status: int | None) -> JsonObject:
     """An error as the API words it: flat, with a code that is a number as text."""
-    kind = "internal_server_error" if status is None or status >= 500 else "invalid_request_error"
+    kind = _KINDS.get(
+        status or 500, "invalid_request_error" if (status or 500) < 500 else "internal_server_error"
+    )
     return {"object": "error", "message": message, "type": kind, "param": None, "code": code}
 
 
