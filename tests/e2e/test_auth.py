@@ -102,6 +102,7 @@ def test_a_key_from_stdin_is_saved_checked_and_forgotten(cli: Cli) -> None:
     assert cli.run("auth", "check", "groq").returncode == 1
 
 
+@pytest.mark.parity("cli.auth-commands")
 def test_a_provider_without_a_login_is_given_a_key(cli: Cli) -> None:
     assert cli.run("auth", "login", "mistral", stdin="k").returncode == 0
     assert saved(cli, "mistral") == {"type": "api_key", "key": "k"}

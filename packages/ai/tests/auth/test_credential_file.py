@@ -126,7 +126,6 @@ def test_a_broken_file_is_named_without_showing_a_key(path: Path, text: str, pro
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.fault("M01")
 def test_m01_a_broken_file_is_not_replaced(path: Path) -> None:
     path.write_text("{,", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="Mend the file"):

@@ -282,7 +282,6 @@ async def test_a_server_that_is_busy_is_another_error_than_one_that_refuses() ->
 # --- what a server says is not believed ---
 
 
-@pytest.mark.fault("M08")
 @pytest.mark.parametrize(
     "url",
     [

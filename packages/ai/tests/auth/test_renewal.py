@@ -74,7 +74,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "auth.json"
 
 
-@pytest.mark.fault("M02")
 @pytest.mark.parity("auth.refresh-lock")
 @pytest.mark.parametrize("linked", [False, True])
 def test_m02_eight_processes_make_one_renewal(tmp_path: Path, linked: bool) -> None:
@@ -240,7 +239,6 @@ def test_a_process_that_is_killed_with_the_lock_leaves_it_to_the_next(path: Path
 # --- what goes wrong ---
 
 
-@pytest.mark.fault("M02")
 async def test_m02_a_lock_that_is_held_too_long_is_no_missing_key(path: Path) -> None:
     with AuthorisationServer() as server:
         store = stored(path, p=expired(server.tokens()))
@@ -253,7 +251,6 @@ async def test_m02_a_lock_that_is_held_too_long_is_no_missing_key(path: Path) ->
         assert server.renewals == 0
 
 
-@pytest.mark.fault("M02")
 async def test_m02_saving_a_key_does_not_wait_for_a_renewal(path: Path) -> None:
     with AuthorisationServer(held=threading.Event()) as server:
         store = stored(path, p=expired(server.tokens()))
