@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,8 @@ from cantle_ai.model import StreamOptions
 from packages.ai.tests.apis.responses import KEY, OK, ask, completed, model
 from packages.ai.tests.apis.test_openai_responses_payload import TOOLS
 
-AZURE = {"api": "azure-openai-responses", "provider": "azure"}
-CODEX = {"api": "openai-codex-responses", "provider": "openai-codex", "path": "/backend-api"}
+AZURE: dict[str, Any] = {"api": "azure-openai-responses", "provider": "azure"}
+CODEX: dict[str, Any] = {"api": "openai-codex-responses", "provider": "openai-codex", "path": "/backend-api"}
 ACCOUNT = {"chatgpt-account-id": "account-1"}
 
 

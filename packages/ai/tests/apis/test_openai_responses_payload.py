@@ -2,13 +2,15 @@
 
 import inspect
 import json
+from typing import Any
 
 import pytest
 
 from cantle_ai.apis.openai_responses_compat import OpenAIResponsesCompat, compat_of
+from cantle_ai.codec import JsonObject
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.errors import ConfigurationError
-from cantle_ai.messages import UserMessage
+from cantle_ai.messages import ThinkingLevel, UserMessage
 from cantle_ai.model import NamedTool, ResponseSchema, StreamOptions
 from packages.ai.tests.apis.responses import KEY, OK, ask, model
 
@@ -133,7 +135,8 @@ async def test_a_model_that_does_not_reason_is_told_nothing_about_it():
 
 
 async def test_reasoning_comes_back_encrypted_because_nothing_is_stored():
-    for levels, level in (({}, "low"), (MINI, "off")):
+    cases: list[tuple[dict[str, Any], ThinkingLevel]] = [({}, "low"), (MINI, "off")]
+    for levels, level in cases:
         body = await sent(reasoning=True, thinking_levels=levels, options=StreamOptions(thinking=level))
         assert body["include"] == ["reasoning.encrypted_content"]
         assert body["store"] is False
@@ -150,7 +153,10 @@ async def test_compat_supports_reasoning_effort():
 
 @pytest.mark.fault("B13")
 async def test_b13_a_temperature_is_left_out_while_the_model_reasons():
-    for reasoning, level, wanted in ((False, "off", 0.5), (True, "off", 0.5), (True, "low", None)):
+    cases: list[tuple[bool, ThinkingLevel, float | None]] = [
+        (False, "off", 0.5), (True, "off", 0.5), (True, "low", None)
+    ]  # fmt: skip
+    for reasoning, level, wanted in cases:
         options = StreamOptions(temperature=0.5, thinking=level)
         assert (await sent(reasoning=reasoning, options=options)).get("temperature") == wanted
 
@@ -186,7 +192,7 @@ async def test_a_tool_is_chosen(choice, wanted):
 
 
 async def test_an_answer_by_a_schema_beside_what_else_is_said_of_the_text():
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     options = StreamOptions(
         response_schema=ResponseSchema("city", schema), sampling={"text": {"verbosity": "low"}}
     )
@@ -200,7 +206,7 @@ async def test_an_answer_by_a_schema_beside_what_else_is_said_of_the_text():
         },
     }
     # What would have to say null for what it leaves out stays what the caller wrote.
-    loose = {"type": "object", "properties": {"a": {"type": "string"}}}
+    loose: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}}
     for strict in (True, False):
         asked = StreamOptions(response_schema=ResponseSchema("city", loose, strict=strict))
         form = (await sent(options=asked))["text"]["format"]

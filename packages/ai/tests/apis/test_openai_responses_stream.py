@@ -100,6 +100,18 @@ async def test_reasoning_that_nobody_may_read_is_kept():
     assert (block.thinking, json.loads(block.signature or "")) == ("", reasoning())
 
 
+async def test_half_of_what_is_encrypted_is_not_kept():
+    half = added(0, type="reasoning", id="rs_1", summary=[], encrypted_content="half")
+    asked = await ask([half, done(0, **reasoning("hm", encrypted_content=None)), completed()])
+    (block,) = asked.message.content
+    assert isinstance(block, ThinkingContent)
+    assert "half" not in (block.signature or "")
+    # One that was never finished has nothing that could go back.
+    end = event("response.incomplete", response=response(status="incomplete"))
+    asked = await ask([half, thought("hm"), end])
+    assert asked.message.content == [ThinkingContent("hm")]
+
+
 async def test_reasoning_in_plain_text_of_open_models():
     content = [{"type": "reasoning_text", "text": "raw"}]
     whole = reasoning(encrypted_content=None, content=content)
@@ -170,6 +182,41 @@ async def test_items_that_all_have_the_same_place_are_told_apart():
     )
     assert asked.message.text == "a"
     assert asked.message.tool_calls == [READ]
+
+
+async def test_the_last_event_may_name_everything_anew():
+    asked = await ask(
+        [
+            added(7, type="reasoning", id="rs_a"),
+            thought("hm", output_index=7, item_id="rs_b"),
+            added(7, type="message", id="msg_a"),
+            text("Hello", 7, item_id="msg_a"),
+            added(8, **call(1, id="fc_a", arguments="")),
+            added(9, **call(2, id="fc_b", arguments="")),
+            completed(
+                output=[
+                    reasoning("hm", id="rs_z"),
+                    message("Hello!", id="msg_z"),
+                    call(2, id="fc_y", arguments='{"path":"b"}'),
+                    call(1, id="fc_z"),
+                    message("More.", id="msg_y"),
+                ]
+            ),
+        ]
+    )
+    blocks = asked.message.content
+    assert [type(block) for block in blocks] == [
+        ThinkingContent,
+        TextContent,
+        ToolCall,
+        ToolCall,
+        TextContent,
+    ]
+    assert asked.message.text == "Hello!More."
+    assert [(each.id, each.arguments) for each in asked.message.tool_calls] == [
+        ("call_1|fc_a", {"path": "a"}),
+        ("call_2|fc_b", {"path": "b"}),
+    ]
 
 
 @pytest.mark.parametrize("events", [

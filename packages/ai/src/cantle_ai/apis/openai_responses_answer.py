@@ -19,14 +19,15 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
-from cantle_ai.apis.openai_responses_events import Event, object_in, text_in, usage_of
+from cantle_ai.apis.openai_responses_events import Event, object_in, text_in, texts_in, usage_of
+from cantle_ai.apis.openai_responses_tiers import at_tier
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json, JsonObject, encode_json
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
 from cantle_ai.messages import AssistantMessage, StopReason
-from cantle_ai.usage import Cost, Price, Usage, cost_of
+from cantle_ai.usage import Price
 
 __all__ = ["Answer"]
 
@@ -47,8 +48,6 @@ _ENDS = {
     "response.cancelled": "cancelled",
 }
 """The events that end a response, and the status that each speaks of, should its response not say."""
-_TIERS: dict[str, float] = {"auto": 1, "default": 1, "standard": 1, "flex": 0.5, "priority": 2, "fast": 2}
-"""What a service tier costs, as a multiple of the list price. Of any other the cost is not known."""
 _BETWEEN_PARTS = "\n\n"
 
 
@@ -96,7 +95,7 @@ class Answer:
         self._requested_model = requested_model
         self._context = context
         self._price = price
-        self._tier_prices = {**_TIERS, **(tier_prices or {})}
+        self._tier_prices = tier_prices or {}
         self._taken: set[str] | None = None
         self._items: dict[int, _Item] = {}
         self._by_id: dict[str, _Item] = {}
@@ -148,9 +147,9 @@ class Answer:
         self._response = response
         self._name(text_in(response, "id"), text_in(response, "model"))
         output = response.get("output")
-        for index, fields in enumerate(output if isinstance(output, list) else []):
-            if isinstance(fields, dict):
-                self._done(Event(output_index=index), fields)
+        self._take_all(
+            [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+        )
 
     def finish(self) -> None:
         """All events have come: close the answer. Raises :class:`ProviderError` if it ended in a failure."""
@@ -160,7 +159,8 @@ class Answer:
                 self._close(item)
         usage = usage_of(response.get("usage"))
         if usage is not None:
-            builder.usage(self._priced(usage, text_in(response, "service_tier")))
+            tier = text_in(response, "service_tier")
+            builder.usage(at_tier(usage, self._price, tier, self._tier_prices))
         details = response.get("incomplete_details")
         reason = text_in(details, "reason") if isinstance(details, dict) else None
         status = self._status or "completed"
@@ -198,19 +198,22 @@ class Answer:
         if item is None:
             if event.output_index is not None:
                 item = self._items.get(event.output_index)
-            elif id is None and self._received and self._received[-1].kind == kind:
+            elif self._received and not self._received[-1].done:
                 item = self._received[-1]
         if item is None or item.kind != kind:
-            item = self._new(kind, fields or {}, id, event.output_index)
+            item = self._new(kind, fields or {}, event.output_index, event.item_id)
         return item
 
-    def _new(self, kind: _Kind, fields: JsonObject, id: str | None, index: int | None) -> _Item:
-        item = _Item(kind, fields)
+    def _new(
+        self, kind: _Kind, fields: JsonObject, index: int | None = None, item_id: str | None = None
+    ) -> _Item:
+        item = _Item(kind, {"type": kind, **fields})
         self._received.append(item)
         if index is not None:
             self._items[index] = item
-        if id:
-            self._by_id[id] = item
+        for id in (item_id, text_in(fields, "id")):
+            if id:
+                self._by_id.setdefault(id, item)
         return item
 
     def _added(self, event: Event) -> None:
@@ -218,7 +221,7 @@ class Answer:
         id = text_in(fields, "id")
         if not text_in(fields, "type") or (id and id in self._by_id):
             return  # says nothing, or was said already
-        item = self._new(_kind(fields), fields, id, event.output_index)
+        item = self._new(_kind(fields), fields, event.output_index)
         if item.kind in ("function_call", "custom_tool_call"):
             self._has_calls = True
             if text_in(fields, "name"):
@@ -228,11 +231,33 @@ class Answer:
         if text_in(fields, "type"):
             self._finish_item(self._item(event, _kind(fields), fields), fields)
 
+    def _take_all(self, output: list[JsonObject]) -> None:
+        """All items once more: each is one that was received, by one of its ids, else by its kind in order, else new."""
+        left = [*self._received]
+        for name in ("id", "call_id", "type"):
+            others: list[JsonObject] = []
+            for fields in output:
+                said = text_in(fields, name)
+                item = next((each for each in left if said and each.fields.get(name) == said), None)
+                if item is None:
+                    others.append(fields)
+                else:
+                    left.remove(item)
+                    self._finish_item(item, fields)
+            output = others
+        for fields in output:
+            if text_in(fields, "type"):
+                self._finish_item(self._new(_kind(fields), fields), fields)
+
     def _finish_item(self, item: _Item, fields: JsonObject) -> None:
         """Take what of an item has not come yet, and close its block."""
         if item.done:
             return
-        item.fields = {**item.fields, **{key: value for key, value in fields.items() if value is not None}}
+        known = item.fields
+        if item.kind in ("reasoning", "other"):
+            # What was announced of it may have been half of it, such as its encrypted content.
+            known = {key: value for key, value in known.items() if key in ("type", "id")}
+        item.fields = {**known, **{key: value for key, value in fields.items() if value is not None}}
         match item.kind:
             case "message":
                 self._finish_message(item)
@@ -269,7 +294,7 @@ class Answer:
 
     def _finish_message(self, item: _Item) -> None:
         received = "" if item.block is None else self._block(item, TextContent).text
-        self._text(item, _rest(received, "".join(_texts(item.fields.get("content")))))
+        self._text(item, _rest(received, "".join(texts_in(item.fields.get("content")))))
         if item.block is not None:
             self._block(item, TextContent).signature = _text_signature(item.fields)
 
@@ -288,7 +313,7 @@ class Answer:
     def _finish_reasoning(self, item: _Item) -> None:
         if item.block is None:
             for name in ("summary", "content"):
-                for place, text in enumerate(_texts(item.fields.get(name))):
+                for place, text in enumerate(texts_in(item.fields.get(name))):
                     self._thought(item, (name, place), text)
         if item.block is None:
             item.block = self._builder.thinking_start()
@@ -359,14 +384,6 @@ class Answer:
         assert isinstance(block, kind)
         return block
 
-    def _priced(self, usage: Usage, tier: str | None) -> Usage:
-        """The usage with its cost, where the tier that served the request has another price than the listed one."""
-        factor = self._tier_prices.get(tier) if tier is not None else 1
-        if factor == 1:
-            return usage
-        cost = Cost(unknown=True) if factor is None else _times(cost_of(usage, self._price), factor)
-        return msgspec.structs.replace(usage, cost=cost)
-
 
 def _kind(fields: JsonObject) -> _Kind:
     return _KINDS.get(text_in(fields, "type") or "", "other")
@@ -375,17 +392,6 @@ def _kind(fields: JsonObject) -> _Kind:
 def _rest(known: str, whole: str) -> str:
     """What `whole` has after what is `known`; nothing where it goes another way."""
     return whole[len(known) :] if whole.startswith(known) else ""
-
-
-def _texts(parts: Json) -> list[str]:
-    """The texts of a message's content, a summary, or reasoning."""
-    found: list[str] = []
-    for part in parts if isinstance(parts, list) else []:
-        if isinstance(part, dict):
-            text = text_in(part, "text") or text_in(part, "refusal")
-            if text:
-                found.append(text)
-    return found
 
 
 def _text_signature(fields: JsonObject) -> str | None:
@@ -397,17 +403,6 @@ def _text_signature(fields: JsonObject) -> str | None:
     if phase is not None:
         kept["phase"] = phase
     return encode_json(kept).decode()
-
-
-def _times(cost: Cost, factor: float) -> Cost:
-    return Cost(
-        cost.input * factor,
-        cost.output * factor,
-        cost.cache_read * factor,
-        cost.cache_write * factor,
-        cost.total * factor,
-        unknown=cost.unknown,
-    )
 
 
 def _failure(error: Json) -> ProviderError:

@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from cantle_ai.codec import Json, JsonObject, decode_json, encode_json
 from cantle_ai.usage import Usage
 
-__all__ = ["Event", "decode_event", "object_in", "text_in", "usage_of"]
+__all__ = ["Event", "decode_event", "object_in", "text_in", "texts_in", "usage_of"]
 
 
 class Event(Struct, gc=False):
@@ -67,6 +67,17 @@ def text_in(raw: JsonObject, key: str) -> str | None:
     """A field that is a string with something in it; None for any other."""
     value = raw.get(key)
     return value if isinstance(value, str) and value else None
+
+
+def texts_in(parts: Json) -> list[str]:
+    """The texts of a message's content, of a summary, or of reasoning."""
+    found: list[str] = []
+    for part in parts if isinstance(parts, list) else []:
+        if isinstance(part, dict):
+            text = text_in(part, "text") or text_in(part, "refusal")
+            if text:
+                found.append(text)
+    return found
 
 
 def usage_of(raw: Json) -> Usage | None:
