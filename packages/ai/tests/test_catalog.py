@@ -182,3 +182,27 @@ def test_a_long_life_of_the_cache_is_asked_for_where_it_is_known_to_be_had() -> 
     assert said == {"openrouter"}
     marked = [model for model in MODELS["openrouter"] if model.compat.get(field)]
     assert marked and all(model.compat.get("cacheControlFormat") == "anthropic" for model in marked)
+
+
+@pytest.mark.fault("B10")
+def test_b10_rows_name_the_field_of_the_output_limit() -> None:
+    asked = {
+        row.id
+        for row in BUILTIN_PROVIDERS
+        if row.server is None and row.compat.get("maxTokensField") == "max_tokens"
+    }
+    assert asked == {
+        "ant-ling", "baseten", "cloudflare-ai-gateway", "deepseek", "kimi-coding", "moonshotai", "moonshotai-cn",
+        "nvidia", "opencode", "opencode-go", "together", "zai", "zai-coding-cn",
+    }  # fmt: skip
+
+
+@pytest.mark.fault("B01")
+def test_b01_only_openai_is_told_in_the_role_of_a_developer_over_chat_completions() -> None:
+    told = {
+        model.provider
+        for model in EVERY_MODEL
+        if model.api == "openai-completions"
+        and {**ROWS[model.provider].compat, **model.compat}.get("supportsDeveloperRole")
+    }
+    assert told == set() and ROWS["openai"].compat["supportsDeveloperRole"] is True
