@@ -18,13 +18,14 @@ _MODULES = {
     "search": (),
     "bedrock": ("botocore",),
     "vertex": ("google.auth", "cryptography"),
+    "keyring": ("keyring",),
     "oracles": ("openai", "anthropic", "google.genai", "mistralai", "boto3"),
 }
 _PROGRAMS = {"search": ("rg",)}
 
 
 def needs(extra: str) -> pytest.MarkDecorator:
-    """The mark of a test that uses the optional dependency `extra`: `images`, `local`, `search`, `bedrock`, `vertex` or `oracles`.
+    """The mark of a test that uses the optional dependency `extra`: `images`, `local`, `search`, `bedrock`, `vertex`, `keyring` or `oracles`.
 
     Tests that carry it can be chosen with `-m extra`.
     """
