@@ -16,6 +16,7 @@ from cantle_ai.retry import (
     LIMIT_CODES,
     PASSING_STATUSES,
     PASSING_TEXTS,
+    VAGUE_CODES,
     delay_ms,
     retryable,
 )
@@ -155,6 +156,13 @@ def test_d06_a_fault_inside_a_stream_is_asked_again(code: str) -> None:
 @pytest.mark.parametrize("status", [None, 429, 500])
 def test_a_refusal_by_code_is_final_whatever_status_and_text(code: str, status: int | None) -> None:
     assert not retryable(failure("The server is busy, try again later", code=code, status=status))
+
+
+@pytest.mark.parametrize("code", sorted(VAGUE_CODES))
+def test_a_word_that_servers_put_on_everything_leaves_the_status_to_decide(code: str) -> None:
+    assert retryable(failure("no", code=code, status=429))
+    assert not retryable(failure("no", code=code, status=400))
+    assert not retryable(failure("The server is busy, try again later", code=code))
 
 
 @pytest.mark.parametrize("status", range(400, 600))

@@ -22,6 +22,7 @@ __all__ = [
     "LIMIT_CODES",
     "PASSING_STATUSES",
     "PASSING_TEXTS",
+    "VAGUE_CODES",
     "delay_ms",
     "retryable",
 ]
@@ -44,6 +45,8 @@ def retryable(message: AssistantMessage) -> bool:
     status = details.status
     if status is not None and status >= 400:
         return status in PASSING_STATUSES or (status >= 500 and status not in FINAL_STATUSES)
+    if code in VAGUE_CODES:
+        return False
     if code in FAULT_CODES or details.kind in ("network", "timeout"):
         return True
     return _PASSING_TEXT.search(text) is not None
@@ -71,7 +74,6 @@ FINAL_CODES = frozenset(
         "failed_precondition",
         "invalid_api_key",
         "invalid_argument",
-        "invalid_request_error",
         "model_not_found",
         "not_found_error",
         "permission_denied",
@@ -84,6 +86,8 @@ FINAL_CODES = frozenset(
     }
 )
 """Whatever the status. The words of OpenAI, Anthropic, Google (gRPC) and Amazon Bedrock."""
+VAGUE_CODES = frozenset({"invalid_request_error"})
+"""Final where there is no status. Compatible servers put this word on all below 500, a full server among them."""
 LIMIT_CODES = frozenset(
     {
         "engine_overloaded",

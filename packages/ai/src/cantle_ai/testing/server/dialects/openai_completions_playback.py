@@ -16,7 +16,10 @@ _FINISH = {"stop": "stop", "length": "length", "toolUse": "tool_calls", "deferre
 
 def error_body(message: str, code: str | None, status: int | None) -> JsonObject:
     """An error as the API words it."""
-    kind = "server_error" if status is None or status >= 500 else "invalid_request_error"
+    if status is None or status >= 500:
+        kind = "server_error"
+    else:
+        kind = "requests" if status == 429 else "invalid_request_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
