@@ -373,6 +373,12 @@ def test_models_are_listed_and_found() -> None:
     assert models.provider("p") == PROVIDER and models.provider("q") is None
 
 
+@pytest.mark.parity("models.catalog-refresh")
+def test_models_are_listed_without_a_network() -> None:
+    models = Models(environ={"OPENROUTER_API_KEY": "k"}, transport=cast("Transport", Idle()))
+    assert len(models.list("openrouter")) > 300 and len(models.list()) > 1000
+
+
 def test_models_of_a_provider_may_be_loaded_when_they_are_asked_for() -> None:
     models, _ = setup()
     asked: list[Provider] = []
