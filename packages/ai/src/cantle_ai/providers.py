@@ -141,6 +141,7 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         compat={
             "supportsStore": True,
             "supportsStrictMode": True,
+            "reportsCost": True,
             "thinkingFormat": "openrouter",
             "sendSessionAffinityHeaders": True,
             "sessionAffinityFormat": "openrouter",

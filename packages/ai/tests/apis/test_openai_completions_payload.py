@@ -636,6 +636,8 @@ async def test_b20_compat_send_session_affinity_headers(form, names):
     assert {headers[name] for name in names} == {bounded_key("z" * 70)}
     quiet = (await ask(OK, options=options)).requests[0].headers
     assert not every & quiet.keys()
+    alone = StreamOptions(session_id="s", cache_retention="none")
+    assert not every & (await ask(OK, options=alone, compat=compat)).requests[0].headers.keys()
 
 
 @pytest.mark.parity("completions.cache-marks")

@@ -168,6 +168,31 @@ async def test_a10_usage_in_the_choice_is_read():
     assert asked.message.usage.input == 5
 
 
+@pytest.mark.parity("completions.billed-cost")
+@pytest.mark.parametrize(
+    ("told", "total", "from_provider"),
+    [
+        ({"cost": 0.5, "is_byok": False}, 0.5, True),
+        ({"cost": 0.02, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.3}}, 0.32, True),
+        ({"cost": 0.02, "is_byok": True}, 0.0001, False),  # half of it
+        ({"cost": 0.5}, 0.0001, False),
+        ({"cost": "0.5", "is_byok": False}, 0.0001, False),
+        ({"cost": {"total_cost": 1}}, 0.0001, False),
+    ],
+)
+async def test_compat_reports_cost(told, total, from_provider):
+    counts = event({"choices": [], "usage": {"prompt_tokens": 90, "completion_tokens": 10, **told}})
+    price = Price(input=1.0, output=1.0, cache_read=0.0)
+    events = [delta("stop", content="ok"), counts, DONE]
+    cost = (await ask(events, price=price, compat={"reportsCost": True})).message.usage.cost
+    assert cost.total == pytest.approx(total)
+    assert (cost.to_json().get("totalFromProvider") is True) == from_provider
+    plain = (await ask(events, price=price)).message.usage.cost
+    assert plain.total == pytest.approx(0.0001)
+    unpriced = (await ask(events, compat={"reportsCost": True})).message.usage.cost
+    assert unpriced.unknown != from_provider
+
+
 @pytest.mark.fault("B21")
 async def test_b21_usage_that_grows_is_taken_at_its_last_word():
     chunks = [

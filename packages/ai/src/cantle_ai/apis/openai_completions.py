@@ -42,7 +42,7 @@ def source(
     def events(builder: AnswerBuilder, signal: AbortSignal) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
         compat = compat_of(model)
         request = _request(model, context, options, compat, auth)
-        reader = _Reader(Answer(builder, model.id, context), compat)
+        reader = _Reader(Answer(builder, model, context, compat), compat)
         return stream_answer(request, reader, builder, options=options, transport=transport, signal=signal)
 
     return events

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import os
 
-from cantle_ai.apis.openai_completions_chunks import Chunk, Delta, ToolCallDelta
+import msgspec
+
+from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta
+from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_details import ReasoningDetails
 from cantle_ai.apis.openai_completions_messages import REASONING_FIELDS
 from cantle_ai.builder import AnswerBuilder
@@ -18,6 +21,8 @@ from cantle_ai.content import ThinkingContent
 from cantle_ai.context import Context
 from cantle_ai.errors import ErrorKind, ProviderError
 from cantle_ai.messages import AssistantMessage, StopReason
+from cantle_ai.model import Model
+from cantle_ai.usage import cost_of
 
 __all__ = ["Answer"]
 
@@ -45,13 +50,16 @@ class _Call:
 class Answer:
     """Takes chunks and tells the builder. `finish` must follow the last."""
 
-    def __init__(self, builder: AnswerBuilder, requested_model: str, context: Context) -> None:
+    def __init__(
+        self, builder: AnswerBuilder, model: Model, context: Context, compat: OpenAICompletionsCompat
+    ) -> None:
         """`context` is what was asked: calls whose ids are in it get others, as some endpoints number from 0 each time."""
         self.finish_reason: str | None = None
         self.empty = True
         """Whether no chunk has said anything yet."""
         self._builder = builder
-        self._requested_model = requested_model
+        self._model = model
+        self._compat = compat
         self._context = context
         self._taken: set[str] | None = None
         self._text: int | None = None
@@ -65,7 +73,7 @@ class Answer:
         message = self._builder.message
         if message.response_id is None and chunk.id:
             message.response_id = chunk.id
-        if message.response_model is None and chunk.model and chunk.model != self._requested_model:
+        if message.response_model is None and chunk.model and chunk.model != self._model.id:
             message.response_model = chunk.model
         if chunk.choices:
             for choice in chunk.choices:
@@ -78,9 +86,9 @@ class Answer:
                 if choice.finish_reason:
                     self.finish_reason = choice.finish_reason
                 if choice.usage is not None:
-                    self._builder.usage(choice.usage.to_usage())
+                    self._usage(choice.usage)
         if chunk.usage is not None:
-            self._builder.usage(chunk.usage.to_usage())
+            self._usage(chunk.usage)
 
     def finish(self) -> None:
         """All chunks have come: close the answer. Raises :class:`ProviderError` if it ended in a failure."""
@@ -117,6 +125,17 @@ class Answer:
             self._call(ToolCallDelta(0, None, delta.function_call))
         if delta.refusal:
             self._delta(Delta(content=delta.refusal))
+
+    def _usage(self, counts: Counts) -> None:
+        usage = counts.to_usage()
+        billed = counts.billed if self._compat.reports_cost else None
+        if billed is not None:
+            estimated = cost_of(usage, self._model.price)
+            told = msgspec.structs.replace(
+                estimated, total=billed, unknown=False, extra={"totalFromProvider": True}
+            )
+            usage = msgspec.structs.replace(usage, cost=told)
+        self._builder.usage(usage)
 
     def _think(self, delta: Delta, thought: str) -> None:
         self._start_unnamed()

@@ -62,6 +62,18 @@ class Counts(Struct, gc=False):
     completion_tokens_details: CompletionDetails | None = None
     cached_tokens: int | None = None
     prompt_cache_hit_tokens: int | None = None
+    cost: Any = None
+    is_byok: Any = None
+    cost_details: Any = None
+
+    @property
+    def billed(self) -> float | None:
+        """US dollars, as OpenRouter reports them: its own charge, and the maker's where the key there is one's own."""
+        if not isinstance(self.cost, int | float) or not isinstance(self.is_byok, bool):
+            return None
+        details = self.cost_details if isinstance(self.cost_details, dict) else {}
+        upstream = details.get("upstream_inference_cost") if self.is_byok else 0
+        return self.cost + upstream if isinstance(upstream, int | float) else None
 
     def to_usage(self) -> Usage:
         prompt, details = self.prompt_tokens or 0, self.prompt_tokens_details or PromptDetails()
@@ -186,6 +198,9 @@ def _counts(raw: Json) -> Counts | None:
         completion_tokens_details=_numbers(raw.get("completion_tokens_details"), CompletionDetails),
         cached_tokens=_count(raw.get("cached_tokens")),
         prompt_cache_hit_tokens=_count(raw.get("prompt_cache_hit_tokens")),
+        cost=raw.get("cost"),
+        is_byok=raw.get("is_byok"),
+        cost_details=raw.get("cost_details"),
     )
 
 

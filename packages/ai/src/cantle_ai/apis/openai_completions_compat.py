@@ -43,6 +43,9 @@ class OpenAICompletionsCompat(Struct, frozen=True, kw_only=True, rename="camel")
     """It knows `reasoning_effort`."""
     supports_usage_in_streaming: bool = True
     """It knows `stream_options.include_usage`."""
+    reports_cost: bool = False
+    """Its `usage.cost` is what the request was billed, in US dollars, and goes before what prices make of it:
+    "Usage accounting" in OpenRouter's documentation."""
     supports_finish_reason: bool = True
     """Its last chunk names a `finish_reason`. Without one, the end of the stream ends the answer."""
     max_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"

@@ -50,8 +50,9 @@ def request_body(
 
 
 def session_headers(options: StreamOptions, compat: OpenAICompletionsCompat) -> dict[str, str]:
-    """Headers by which requests of one session find the same machine."""
-    if options.session_id is None or not compat.send_session_affinity_headers:
+    """Headers by which requests of one session find the same machine, and the prompt that it keeps."""
+    wanted = compat.send_session_affinity_headers and options.cache_retention != "none"
+    if options.session_id is None or not wanted:
         return {}
     key = bounded_key(options.session_id)
     names = _AFFINITY_HEADERS[compat.session_affinity_format]
