@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from bench.micro.material import Memory, blocks, words
 from bench.micro.measure import best
-from cantle_ai.apis.port import RequestAuth
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.messages import UserMessage

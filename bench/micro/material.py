@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from cantle_agent.messages import AgentMessage
 from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.openai_completions import source
-from cantle_ai.apis.port import RequestAuth
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json, encode_json
 from cantle_ai.content import TextContent, ToolCall

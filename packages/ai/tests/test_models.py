@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from cantle_ai.abort import AbortController, AbortSignal
-from cantle_ai.apis.port import RequestAuth, WireApi
+from cantle_ai.apis.port import WireApi
 from cantle_ai.auth.credentials import ApiKeyCredential, Credential, Credentials
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cantle_ai.apis.port import RequestAuth
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.content import ImageContent, TextContent
 from cantle_ai.context import Context
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage

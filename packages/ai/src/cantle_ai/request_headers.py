@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cantle_ai.apis.port import RequestAuth
 from cantle_ai.apis.session_keys import bounded_key
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.content import ImageContent
 from cantle_ai.context import Context
 from cantle_ai.messages import ToolResultMessage, UserMessage

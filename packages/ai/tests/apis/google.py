@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cantle_ai.apis.google_generative_ai import source
-from cantle_ai.apis.port import RequestAuth, WireApi
+from cantle_ai.apis.port import WireApi
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.events import AssistantMessageEvent

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from cantle_ai.apis.mistral_conversations import source
-from cantle_ai.apis.port import RequestAuth
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.messages import UserMessage

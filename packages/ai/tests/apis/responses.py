@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cantle_ai.apis import azure_openai_responses, openai_codex_responses, openai_responses
-from cantle_ai.apis.port import RequestAuth, WireApi
+from cantle_ai.apis.port import WireApi
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import JsonObject
 from cantle_ai.context import Context

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cantle_ai.apis.port import RequestAuth
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.model import StreamOptions
 from packages.ai.tests.apis.completions import refuse
 from packages.ai.tests.apis.messages import KEY, ask, end, said, start

@@ -8,7 +8,7 @@ import pytest
 from cantle_ai.apis.google_compat import GoogleCompat, compat_of
 from cantle_ai.apis.google_messages import SKIP_SIGNATURE
 from cantle_ai.apis.google_request import model_path
-from cantle_ai.apis.port import RequestAuth
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.errors import ConfigurationError

@@ -12,7 +12,7 @@ import pytest
 
 from cantle_ai.abort import AbortController
 from cantle_ai.apis.google_vertex import GoogleVertex
-from cantle_ai.apis.port import RequestAuth
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.context import Context
 from cantle_ai.messages import UserMessage
 from cantle_ai.model import Model, Provider, StreamOptions

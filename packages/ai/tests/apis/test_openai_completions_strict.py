@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cantle_ai.apis.openai_completions import source
-from cantle_ai.apis.port import RequestAuth
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.content import (
     AssistantContent,

@@ -14,8 +14,9 @@ from cantle_ai.apis.anthropic_messages_answer import Answer
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat, compat_of
 from cantle_ai.apis.anthropic_messages_payload import payload_of
 from cantle_ai.apis.http_stream import stream_answer
-from cantle_ai.apis.port import RequestAuth, WireApi
+from cantle_ai.apis.port import WireApi
 from cantle_ai.apis.session_keys import bounded_key
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.events import AssistantMessageEvent

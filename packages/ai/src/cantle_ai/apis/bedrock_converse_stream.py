@@ -18,8 +18,9 @@ from cantle_ai.apis.bedrock_converse_endpoint import DEFAULT_REGION, converse_ur
 from cantle_ai.apis.bedrock_converse_payload import request_body
 from cantle_ai.apis.bedrock_event_stream import EventStreamParser
 from cantle_ai.apis.http_stream import Framer, stream_answer
-from cantle_ai.apis.port import OwningApi, RequestAuth
+from cantle_ai.apis.port import OwningApi
 from cantle_ai.auth.aws import AwsCredentials
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError

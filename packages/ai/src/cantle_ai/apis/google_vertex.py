@@ -23,7 +23,8 @@ from cantle_ai.apis.google_compat import compat_of
 from cantle_ai.apis.google_payload import request_body
 from cantle_ai.apis.google_request import google_request
 from cantle_ai.apis.http_stream import stream_answer
-from cantle_ai.apis.port import OwningApi, RequestAuth
+from cantle_ai.apis.port import OwningApi
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError, ProviderError

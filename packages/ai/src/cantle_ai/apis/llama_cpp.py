@@ -19,7 +19,8 @@ from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.llama_cpp_answer import Answer
 from cantle_ai.apis.llama_cpp_grammar import grammar_of
 from cantle_ai.apis.llama_cpp_messages import chat_messages
-from cantle_ai.apis.port import OwningApi, RequestAuth
+from cantle_ai.apis.port import OwningApi
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context

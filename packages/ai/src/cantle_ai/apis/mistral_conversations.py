@@ -15,9 +15,10 @@ from cantle_ai.apis.mistral_conversations_answer import MistralReader
 from cantle_ai.apis.mistral_conversations_compat import MistralConversationsCompat, compat_of
 from cantle_ai.apis.mistral_conversations_messages import encode_messages
 from cantle_ai.apis.output_limit import output_limit
-from cantle_ai.apis.port import RequestAuth, WireApi
+from cantle_ai.apis.port import WireApi
 from cantle_ai.apis.session_keys import bounded_key
 from cantle_ai.apis.tool_schemas import strict_for_anthropic
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.call_ids import fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json

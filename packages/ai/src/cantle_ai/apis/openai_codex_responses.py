@@ -14,7 +14,8 @@ from cantle_ai.apis.http_stream import stream_answer
 from cantle_ai.apis.openai_responses_compat import compat_of
 from cantle_ai.apis.openai_responses_payload import request_body, request_headers, session_headers
 from cantle_ai.apis.openai_responses_reader import reader_of
-from cantle_ai.apis.port import RequestAuth, WireApi
+from cantle_ai.apis.port import WireApi
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import JsonObject
 from cantle_ai.context import Context

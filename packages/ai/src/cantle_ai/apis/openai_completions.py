@@ -16,7 +16,8 @@ from cantle_ai.apis.openai_completions_answer import Answer
 from cantle_ai.apis.openai_completions_chunks import decode_chunk
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat, compat_of
 from cantle_ai.apis.openai_completions_payload import request_body, session_headers
-from cantle_ai.apis.port import RequestAuth, WireApi
+from cantle_ai.apis.port import WireApi
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError

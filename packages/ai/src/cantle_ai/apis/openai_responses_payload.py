@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from cantle_ai.apis.openai_responses_compat import OpenAIResponsesCompat
 from cantle_ai.apis.openai_responses_messages import encode_input
 from cantle_ai.apis.output_limit import output_limit
-from cantle_ai.apis.port import RequestAuth
 from cantle_ai.apis.session_keys import bounded_key
+from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.model import Model, NamedTool, StreamOptions

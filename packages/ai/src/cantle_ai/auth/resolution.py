@@ -32,9 +32,9 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.model import AuthKind, Model, Provider
 
 if TYPE_CHECKING:
-    from cantle_ai.apis.port import RequestAuth
     from cantle_ai.auth.login import Login
     from cantle_ai.auth.renewal import TokenRenewal
+    from cantle_ai.auth.request_auth import RequestAuth
     from cantle_ai.transport.port import Transport
 
 __all__ = ["AuthResolver", "AuthSource", "ResolvedAuth", "SourceKind"]
@@ -115,7 +115,7 @@ class AuthResolver:
         Raises :class:`ConfigurationError` when there is nothing, or it cannot be had, and
         :class:`cantle_ai.errors.ProviderError` when a login could not be renewed for a reason that may pass.
         """
-        from cantle_ai.apis.port import RequestAuth
+        from cantle_ai.auth.request_auth import RequestAuth
 
         stored = None
         given = (given or "").strip()
