@@ -62,7 +62,8 @@ class Models:
         `environ` is what keys are looked up in, and what key commands run with; the process's by default.
         In `weights_folders` the weights of local models are looked for, ahead of installed packages.
         `explain_no_key` words the failure of a request for which a provider has no key, and what to do about it.
-        `find_login` gives the login that a provider's row names, in place of the built-in ones.
+        `find_login` gives the login that a provider's row names, in place of the built-in ones. Logins are renewed
+        over connections of their own, never over `transport`, which belongs to one event loop.
         """
         self._environ = os.environ if environ is None else environ
         self._auth = AuthResolver(

@@ -236,7 +236,45 @@ def test_a_process_that_is_killed_with_the_lock_leaves_it_to_the_next(path: Path
         assert out.strip() == entry(path)["access"]
 
 
+async def test_who_signs_in_or_out_during_a_renewal_wins(path: Path) -> None:
+    with AuthorisationServer(held=threading.Event()) as server:
+        assert server.held is not None
+        store = stored(path, p=expired(server.tokens()))
+        renewal = renewal_of(path)
+        request = asyncio.create_task(renewal.renewed("p", login_at(server.url)))
+        assert await asyncio.to_thread(server.renewal_began.wait, PATIENCE)
+        anew = OAuthCredential(access="of another account", refresh="r", expires=2**53 - 1)
+        store.save("p", anew)
+        server.held.set()
+        assert await request == anew == store.read("p")
+
+        server.held.clear()
+        server.renewal_began.clear()
+        store = stored(path, p=expired(server.tokens()))
+        request = asyncio.create_task(renewal.renewed("p", login_at(server.url)))
+        assert await asyncio.to_thread(server.renewal_began.wait, PATIENCE)
+        store.remove("p")
+        server.held.set()
+        with pytest.raises(ConfigurationError, match="was removed"):
+            await request
+        assert store.names() == []
+
+
 # --- what goes wrong ---
+
+
+async def test_a_server_that_never_answers_holds_the_lock_only_so_long(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cantle_ai.auth.renewal._SECONDS", 0.1)
+    with AuthorisationServer(held=threading.Event()) as server:
+        assert server.held is not None
+        store = stored(path, p=expired(server.tokens()))
+        with pytest.raises(ProviderError, match=r"not renewed within 0\.1 seconds") as caught:
+            await renewal_of(path).renewed("p", login_at(server.url))
+        assert caught.value.kind == "timeout"
+        with store.renewing(0):
+            pass
 
 
 async def test_m02_a_lock_that_is_held_too_long_is_no_missing_key(path: Path) -> None:

@@ -49,6 +49,10 @@ class SavedCredentials:
         with as_user_errors():
             self._store.save(provider_id, credential)
 
+    def replace(self, provider_id: str, old: Credential, new: Credential) -> bool:
+        with as_user_errors():
+            return self._store.replace(provider_id, old, new)
+
     def remove(self, provider_id: str) -> bool:
         with as_user_errors():
             return self._store.remove(provider_id)

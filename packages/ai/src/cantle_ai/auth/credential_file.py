@@ -68,6 +68,18 @@ class CredentialFile:
 
         self._update(change)
 
+    def replace(self, provider_id: str, old: Credential, new: Credential) -> bool:
+        replaced = False
+
+        def change(raw: JsonObject) -> None:
+            nonlocal replaced
+            replaced = raw.get(provider_id) == credential_to_json(old)
+            if replaced:
+                raw[provider_id] = credential_to_json(new)
+
+        self._update(change)
+        return replaced
+
     def remove(self, provider_id: str) -> bool:
         if provider_id not in self._read():
             return False

@@ -100,6 +100,10 @@ class CredentialStore(Credentials, Protocol):
         """Put a credential in place of the provider's old one. When it returns, a crash does not lose it."""
         ...
 
+    def replace(self, provider_id: str, old: Credential, new: Credential) -> bool:
+        """The same, if `old` is still what is saved. False when somebody has saved or removed something meanwhile."""
+        ...
+
     def remove(self, provider_id: str) -> bool:
         """Forget a provider's credential. False when there is none."""
         ...

@@ -97,6 +97,13 @@ class KeyRing:
 
         update_json_file(self._index, change, mode=0o600)
 
+    def replace(self, provider_id: str, old: Credential, new: Credential) -> bool:
+        """The same. A key ring has no means against somebody who saves in between."""
+        if self.read(provider_id) != old:
+            return False
+        self.save(provider_id, new)
+        return True
+
     def remove(self, provider_id: str) -> bool:
         import keyring
 

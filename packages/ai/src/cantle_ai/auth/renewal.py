@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from cantle_ai.auth.credentials import CredentialStore, OAuthCredential
 from cantle_ai.auth.login import Login, LoginError
 from cantle_ai.errors import ConfigurationError, ProviderError
+from cantle_ai.system_errors import reason_of
 
 if TYPE_CHECKING:
     from cantle_ai.transport.port import Transport
@@ -72,8 +73,8 @@ class TokenRenewal:
         self._patience = patience
         self._running: dict[str, Future[OAuthCredential]] = {}
         self._lock = threading.Lock()
-        self._unsaved: dict[str, tuple[str, OAuthCredential]] = {}
-        """What could not be saved, such as on a full disk, with the refresh token that it came for."""
+        self._unsaved: dict[str, tuple[OAuthCredential, OAuthCredential]] = {}
+        """What was stored, and what came for it and could not be saved, such as on a full disk."""
 
     async def renewed(self, provider_id: str, login: Login) -> OAuthCredential:
         """The provider's credential, fresh. Being cancelled ends the waiting, not the renewal.
@@ -106,20 +107,7 @@ class TokenRenewal:
     def _renew(self, provider_id: str, login: Login) -> OAuthCredential:
         try:
             with self._store.renewing(self._patience):
-                stored = self._store.read(provider_id)
-                if not isinstance(stored, OAuthCredential):
-                    raise ConfigurationError(
-                        None, f"The login to {provider_id} was removed. Run `cantle auth login {provider_id}`"
-                    )
-                if is_fresh(stored, self._clock()):
-                    return stored
-                before, renewed = self._unsaved.get(provider_id, ("", None))
-                if renewed is None or before != stored.refresh:
-                    renewed = asyncio.run(self._asked(login, stored))
-                    self._unsaved[provider_id] = stored.refresh, renewed
-                self._store.save(provider_id, renewed)
-                del self._unsaved[provider_id]
-                return renewed
+                return self._renewed_alone(provider_id, login)
         except LoginError as error:
             raise ConfigurationError(
                 None, f"{error}. Sign in again: `cantle auth login {provider_id}`"
@@ -128,6 +116,32 @@ class TokenRenewal:
             raise ProviderError(
                 f"Another process has been renewing a login for {self._patience:g} seconds", kind="timeout"
             ) from None
+        except OSError as error:
+            raise ConfigurationError(
+                None, f"The lock beside {self._store.place} cannot be had: {reason_of(error)}"
+            ) from None
+
+    def _renewed_alone(self, provider_id: str, login: Login) -> OAuthCredential:
+        """What is to be done while nobody else renews."""
+        stored = self._stored(provider_id)
+        if is_fresh(stored, self._clock()):
+            return stored
+        before, renewed = self._unsaved.get(provider_id, (None, None))
+        if renewed is None or before != stored:
+            renewed = asyncio.run(self._asked(login, stored))
+            self._unsaved[provider_id] = stored, renewed
+        saved = self._store.replace(provider_id, stored, renewed)
+        del self._unsaved[provider_id]
+        # Somebody signed in anew or out meanwhile: what they did counts.
+        return renewed if saved else self._stored(provider_id)
+
+    def _stored(self, provider_id: str) -> OAuthCredential:
+        stored = self._store.read(provider_id)
+        if not isinstance(stored, OAuthCredential):
+            raise ConfigurationError(
+                None, f"The login to {provider_id} was removed. Run `cantle auth login {provider_id}`"
+            )
+        return stored
 
     async def _asked(self, login: Login, stored: OAuthCredential) -> OAuthCredential:
         from cantle_ai.auth.oauth.client import OAuthClient
