@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-__all__ = ["FRAGMENTS", "Mutation", "Wire", "mutations", "sse_wire"]
+__all__ = ["FRAGMENTS", "Mutation", "Wire", "hostile_texts", "mutations", "sse_wire"]
 
 Mutation: TypeAlias = tuple[str, int, int]
 
@@ -150,3 +150,33 @@ def mutations(most: int = 4) -> st.SearchStrategy[list[Mutation]]:
     )
     place = st.integers(0, 10_000)
     return st.lists(st.tuples(kinds, place, place), max_size=most)
+
+
+def hostile_texts() -> st.SearchStrategy[bytes]:
+    """Bodies of JSON that is an answer or an error only in part."""
+    names = st.sampled_from(
+        [
+            "error",
+            "errors",
+            "message",
+            "type",
+            "code",
+            "status",
+            "details",
+            "choices",
+            "output",
+            "content",
+            "candidates",
+        ]
+    )
+    values = st.recursive(
+        st.sampled_from(FRAGMENTS),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]"),
+            st.dictionaries(names, inner, max_size=4).map(
+                lambda fields: "{" + ",".join(f'"{name}":{value}' for name, value in fields.items()) + "}"
+            ),
+        ),
+        max_leaves=8,
+    )
+    return values.map(lambda text: text.encode("utf-8", "surrogateescape"))
