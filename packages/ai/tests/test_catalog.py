@@ -11,7 +11,9 @@ import pytest
 from cantle_ai.apis.compat_table import COMPAT, quirks_of
 from cantle_ai.catalog import FOLDER, load_catalog
 from cantle_ai.codec import decode_object
+from cantle_ai.fields import Fields
 from cantle_ai.model import THINKING_LEVELS, Model, Provider
+from cantle_ai.model_entries import new_model, read_model_entry
 from cantle_ai.models import Models
 from cantle_ai.providers import BUILTIN_PROVIDERS, LOCAL_API, WIRE_APIS
 
@@ -60,6 +62,17 @@ def test_every_provider_has_models_that_can_be_asked(row: Provider) -> None:
     assert all(model.provider == row.id for model in models)
     assert row.api in {model.api for model in models}
     assert row.base_url == "" or all(model.base_url for model in models)
+
+
+@rows
+def test_an_entry_of_the_catalog_means_what_it_means_in_models_json(row: Provider) -> None:
+    raw = Fields(decode_object((FOLDER / f"{row.id}.json").read_bytes() if MODELS[row.id] else b"{}"), "")
+    defaults = raw.json_object("defaults") or {}
+    for model, entry in zip(MODELS[row.id], raw.items("models") or (), strict=True):
+        assert isinstance(entry, dict)
+        shared = defaults.get(str(entry.get("api", row.api))) or {}
+        assert isinstance(shared, dict)
+        assert model == new_model(read_model_entry(Fields({**shared, **entry}, "")), row)
 
 
 @rows
