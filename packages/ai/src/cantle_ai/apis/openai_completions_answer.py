@@ -66,6 +66,8 @@ class Answer:
         self._thinking: int | None = None
         self._thoughts_in_details = False
         self._calls: list[_Call] = []
+        self._current: _Call | None = None
+        """The call whose arguments came last, if it is told by its index."""
         self._unnamed: list[_Call] = []
         self._details: ReasoningDetails | None = None
 
@@ -148,7 +150,18 @@ class Answer:
     # --- tool calls
 
     def _call(self, delta: ToolCallDelta) -> None:
-        function = delta.function
+        function, current = delta.function, self._current
+        if (
+            current is not None
+            and delta.index == current.index
+            and not delta.id
+            and function is not None
+            and not function.name
+        ):
+            # More of the call that the piece before was of, as nearly every piece is.
+            if function.arguments and current.block is not None:
+                self._builder.tool_call_delta(current.block, function.arguments)
+            return
         name = function.name if function is not None and function.name else ""
         arguments = function.arguments if function is not None else None
         call = self._find(delta, name)
@@ -168,6 +181,7 @@ class Answer:
                 self._start_unnamed()
             assert call.block is not None
             self._builder.tool_call_delta(call.block, arguments)
+            self._current = call if call.index is not None else None
 
     def _find(self, delta: ToolCallDelta, name: str) -> _Call | None:
         """The call that this piece belongs to; None for a new one."""
