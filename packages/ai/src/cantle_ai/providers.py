@@ -20,6 +20,8 @@ _COMPLETIONS = "openai-completions"
 _RESPONSES = "openai-responses"
 _MESSAGES = "anthropic-messages"
 
+# The quirks of services that have several rows.
+
 _QWEN: Mapping[str, Json] = {"supportsStrictMode": True, "thinkingFormat": "qwen"}
 
 _XIAOMI: Mapping[str, Json] = {
@@ -37,8 +39,8 @@ _ZAI: Mapping[str, Json] = {
     "zaiToolStream": True,
 }
 
+# A session's cache is found by `prompt_cache_key`: Moonshot's own kosong/chat_provider/kimi.py (github.com/MoonshotAI).
 _MOONSHOT: Mapping[str, Json] = {"maxTokensField": "max_tokens", "promptCacheKeyMode": "enabled"}
-# The session's cache is found by `prompt_cache_key`: kosong/chat_provider/kimi.py of github.com/MoonshotAI/kosong
 
 _OPENCODE: Mapping[str, Json] = {"maxTokensField": "max_tokens"}
 
