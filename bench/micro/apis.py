@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from bench.micro.cases import Case
 from bench.micro.material import Memory, blocks, words
 from bench.micro.measure import best
 from cantle_ai.auth.request_auth import RequestAuth
@@ -28,7 +29,7 @@ from cantle_ai.testing.server.strictness import Strictness
 from cantle_ai.transport.port import HttpRequest
 from packages.ai.tests.conformance.column import Column, columns
 
-__all__ = ["KINDS", "LIMIT", "ApiCost", "measure", "table"]
+__all__ = ["KINDS", "LIMIT", "ApiCost", "arguments_case", "measure", "table"]
 
 DELTAS = 10_000
 LIMIT = 1.5
@@ -58,6 +59,16 @@ def measure(*, rounds: int, share: float = 1.0) -> Iterator[ApiCost]:
                 continue  # arrives in one piece
             costs[kind] = best(work, rounds) * 1000 * DELTAS / count
         yield ApiCost(column.api, costs)
+
+
+def arguments_case(column: Column) -> Case:
+    """An answer with one call, whose arguments come in so many pieces."""
+    return Case(
+        f"{column.api}: argument",
+        "delta",
+        500,
+        lambda size, folder: _Work(column, _response("argument", size)),
+    )
 
 
 def table(costs: Sequence[ApiCost], limit: float = LIMIT) -> tuple[list[str], bool]:

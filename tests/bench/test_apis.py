@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-from bench.micro.apis import KINDS, ApiCost, measure, table
-from packages.ai.tests.conformance.column import columns
+from bench.micro.apis import KINDS, ApiCost, arguments_case, measure, table
+from bench.micro.measure import growth
+from bench.micro.run import MOST_GROWTH
+from packages.ai.tests.conformance.column import Column, columns
 from tests.support.paths import ROOT
 from tests.support.samples import full_run
 
@@ -31,6 +33,12 @@ def test_the_leanest_is_the_measure_of_the_others() -> None:
     lines, within = table([lean, ApiCost("fat", {"text": 16, "thinking": 30, "argument": 10})])
     assert not within
     assert "| 1.60 (too much) |" in lines[3]
+
+
+@pytest.mark.fault("A08")
+@pytest.mark.parametrize("column", columns(), ids=[column.api for column in columns()])
+def test_ten_times_as_many_pieces_of_arguments_cost_ten_times_as_much(column: Column) -> None:
+    assert growth(arguments_case(column), rounds=1, share=0.2).calls <= MOST_GROWTH
 
 
 @pytest.mark.slow
