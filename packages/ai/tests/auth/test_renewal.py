@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -206,7 +205,7 @@ def test_killed_at_once_when_it_has_the_token_it_leaves_a_good_file(path: Path) 
         process.stdin.flush()
         assert process.stdout.readline() == "ready\n"
         access = process.stdout.readline().strip()
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.communicate(timeout=PATIENCE)
         assert entry(path)["access"] == access in server.issued
         again = started(server, path)

@@ -58,11 +58,11 @@ class TerminalDialogue:
         return line
 
 
-def browser_at_hand(environ: Mapping[str, str]) -> bool:
+def browser_at_hand(environ: Mapping[str, str], platform: str = sys.platform) -> bool:
     """Whether a browser that is opened would show on the screen of whoever asks for it."""
     if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
         return False
-    if environ.get("BROWSER") or sys.platform in ("win32", "darwin"):
+    if environ.get("BROWSER") or platform in ("win32", "darwin"):
         return True
     return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY") or environ.get("WSL_DISTRO_NAME"))
 
