@@ -10,6 +10,7 @@ import pytest
 from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
 from cantle_ai.schemas import MODELS_SCHEMA
 from cantle_ai.testing.server.server import StrictServer
+from cantle_ai.testing.server.strictness import Strictness
 from tests.support.cli import Cli
 
 LOOP = ("--provider", "loop", "--model", "m")
@@ -220,6 +221,24 @@ def test_an_empty_name_of_a_session_is_refused(cli: Cli, option: str) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "an empty one was given" in done.stderr
     assert cli.sessions() == []
+
+
+def test_the_models_of_a_gateway_are_listed_with_its_key_and_asked_by_their_whole_ids(cli: Cli) -> None:
+    """An id may hold slashes and a colon; a level may follow. Catalogs of providers without a key are left alone."""
+    cli.variables["OPENROUTER_API_KEY"] = "k"
+    listed = [line.split()[:2] for line in cli.run("--list-models", "gemma:free").stdout.splitlines()[1:]]
+    assert ["openrouter", "google/gemma-4-31b-it:free"] in listed
+    assert {provider for provider, _ in listed} == {"openrouter"}
+    vendor = Strictness(extra_fields=("reasoning",))
+    with StrictServer(["ok"] * 2, strictness=vendor) as server:
+        file = cli.config / "models.json"
+        file.write_text(json.dumps({"providers": {"openrouter": {"baseUrl": server.base_url}}}))
+        for name in ("openrouter/google/gemma-4-31b-it:free", "google/gemma-4-31b-it:free:high"):
+            done = cli.run("--model", name, "-p", "go")
+            assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+    bodies = [cast("dict[str, Any]", received.json) for received in server.requests]
+    assert {body["model"] for body in bodies} == {"google/gemma-4-31b-it:free"}
+    assert bodies[1]["reasoning"] == {"effort": "high"}
 
 
 @pytest.mark.parity("models.editor-schema")
