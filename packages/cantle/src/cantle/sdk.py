@@ -16,7 +16,6 @@ from cantle.credentials import saved_credentials
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.fallback import FallbackChooser
-from cantle.hub.local_servers import ask_for
 from cantle.hub.model_selection import (
     choose_level,
     choose_model,
@@ -24,6 +23,7 @@ from cantle.hub.model_selection import (
     find_model,
     require_key,
     require_parts,
+    server_of,
 )
 from cantle.hub.opening import opening
 from cantle.hub.projection_notes import ProjectionNotes
@@ -117,12 +117,8 @@ async def create_agent_session(
     if session is None:
         session = Session.create(folder, sessions_directory(folder, paths, settings))
     stored = _context(session)
-    await ask_for(
-        runtime,
-        model,
-        provider=provider,
-        stored=stored.model[0] if stored.model else settings.default_provider,
-    )
+    backup = fallback_model or settings.fallback_model
+    await _ask_servers(runtime, settings, stored, model=model, provider=provider, backup=backup)
     choice = choose_model(
         runtime,
         settings,
@@ -136,9 +132,6 @@ async def create_agent_session(
     require_parts(choice.model)
     if api_key is None:
         require_key(runtime, choice.model, paths)
-    backup = fallback_model or settings.fallback_model
-    if isinstance(backup, str):
-        await ask_for(runtime, backup)
     fallback = _fallback(runtime, backup, paths)
     projections = ProjectionNotes()
     environment = ToolEnvironment(
@@ -327,6 +320,31 @@ def _agent(
         )
     except SchemaError as error:
         raise ToolSelectionError(f"{error}") from error
+
+
+async def _ask_servers(
+    models: Models,
+    settings: Settings,
+    stored: SessionContext,
+    *,
+    model: Model | str | None,
+    provider: str | None,
+    backup: Model | str | FallbackChooser | None,
+) -> None:
+    """Ask the servers of this machine whose models the session needs. Others are left in peace."""
+    named = [server_of(models, model, provider=provider)]
+    if isinstance(backup, str):
+        named.append(server_of(models, backup))
+    remembered = stored.model[0] if stored.model else settings.default_provider
+    other = server_of(models, None, provider=remembered) if model is None and provider is None else None
+    if not any((*named, other)):
+        return
+    from cantle.hub.local_servers import ask_server
+
+    for needed in filter(None, named):
+        await ask_server(models, needed)
+    if other is not None:
+        await ask_server(models, other, needed=False)
 
 
 def _fallback(

@@ -32,8 +32,7 @@ from cantle.hub.events import (
     ThinkingLevelChanged,
 )
 from cantle.hub.fallback import Fallback, FallbackChooser
-from cantle.hub.local_servers import ask_for
-from cantle.hub.model_selection import checked_level, find_model, require_key, require_parts
+from cantle.hub.model_selection import checked_level, find_model, require_key, require_parts, server_of
 from cantle.hub.projection_notes import ProjectionNotes
 from cantle.hub.queues import queue_update, watch_queues
 from cantle.hub.recorder import Recorder
@@ -273,7 +272,11 @@ class AgentSession:
         Raises :class:`cantle.errors.ModelSelectionError` for a model that does not exist, has no key, or
         lacks something on this machine.
         """
-        await ask_for(self._parts.models, model)
+        server = server_of(self._parts.models, model)
+        if server is not None:
+            from cantle.hub.local_servers import ask_server
+
+            await ask_server(self._parts.models, server)
         chosen = model if isinstance(model, Model) else find_model(self._parts.models, model).model
         require_parts(chosen)
         if chosen.provider != self._parts.api_key_provider:

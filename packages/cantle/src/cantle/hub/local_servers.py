@@ -4,38 +4,17 @@ from __future__ import annotations
 
 from cantle.errors import ModelSelectionError
 from cantle_ai.errors import ConfigurationError
-from cantle_ai.model import Model
 from cantle_ai.models import Models
 
-__all__ = ["ask_all", "ask_for", "ask_server"]
+__all__ = ["ask_all", "ask_server"]
 
 
-async def ask_for(
-    models: Models, wanted: Model | str | None, *, provider: str | None = None, stored: str | None = None
-) -> None:
-    """Ask the server that a model is wanted of. `wanted` and `provider` are what was asked for, if anything was;
-    `stored` is the provider that a session or the settings name.
+async def ask_server(models: Models, provider: str, *, needed: bool = True) -> None:
+    """Ask one provider's server which models it has.
 
-    Raises :class:`ModelSelectionError` when a server that was asked for does not answer. One that was stored is
-    passed over, as any model that is gone.
+    Raises :class:`ModelSelectionError` when it does not answer, or has none. One that is not `needed`, as it was
+    only stored, is passed over then, as any model that is gone.
     """
-    if isinstance(wanted, Model):
-        return
-    if provider is None and wanted is not None:
-        provider, slash, _ = wanted.partition("/")
-        if not slash:
-            return
-    if provider is not None:
-        await ask_server(models, provider)
-    elif stored is not None:
-        try:
-            await ask_server(models, stored)
-        except ModelSelectionError:
-            return
-
-
-async def ask_server(models: Models, provider: str) -> None:
-    """Ask one provider's server. Does nothing for a provider that is none. Raises :class:`ModelSelectionError`."""
     row = models.provider(provider)
     if row is None or row.server is None:
         return
@@ -43,10 +22,10 @@ async def ask_server(models: Models, provider: str) -> None:
     try:
         await models.refresh(provider)
     except ConfigurationError as error:
-        if not listed:  # models.json says what it has, whether it runs or not
+        if needed and not listed:  # models.json says what it has, whether it runs or not
             raise ModelSelectionError(f"{error}.") from None
         return
-    if not models.list(provider):
+    if needed and not models.list(provider):
         raise ModelSelectionError(f"{row.name} at {row.base_url} has no models.", "Load one there.")
 
 

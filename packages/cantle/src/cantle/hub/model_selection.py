@@ -35,6 +35,7 @@ __all__ = [
     "no_key",
     "require_key",
     "require_parts",
+    "server_of",
 ]
 
 _NAMED_AT_MOST = 8
@@ -58,6 +59,19 @@ class ModelChoice(Struct, frozen=True):
     model: Model
     level: ThinkingLevel | None = None
     warnings: tuple[str, ...] = ()
+
+
+def server_of(models: ModelLookup, wanted: Model | str | None, *, provider: str | None = None) -> str | None:
+    """The provider, a server of this machine, that has to be asked for its models before `wanted` is looked for.
+
+    `wanted` is a pattern, and `provider` what goes with it or stands alone.
+    """
+    if isinstance(wanted, Model):
+        return None
+    if provider is None and wanted is not None and "/" in wanted:
+        provider = wanted.partition("/")[0]
+    row = next((row for row in models.providers if row.id == provider), None)
+    return None if row is None or row.server is None else row.id
 
 
 def find_model(
