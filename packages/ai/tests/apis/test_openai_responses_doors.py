@@ -124,7 +124,7 @@ async def test_a_subscriptions_fields_can_be_chosen():
     body = (await ask(OK, **CODEX, headers=ACCOUNT, context=TOOLS, options=options)).body
     assert (body["text"], body["tool_choice"]) == ({"verbosity": "high"}, "none")
     assert "prompt_cache_retention" not in body
-    assert "strict" not in body["tools"][0]
+    assert body["tools"][0]["strict"] is True
 
 
 async def test_the_account_is_read_from_the_token_where_no_login_names_it():

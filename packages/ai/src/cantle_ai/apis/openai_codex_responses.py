@@ -30,7 +30,11 @@ __all__ = ["ACCOUNT_HEADER", "source"]
 ACCOUNT_HEADER: Final = "chatgpt-account-id"
 """Names the account. A login puts it among its headers; else it is read from the token."""
 
-_DEFAULTS: Final[JsonObject] = {"supportsDeveloperRole": True, "supportsLongCacheRetention": False}
+_DEFAULTS: Final[JsonObject] = {
+    "supportsDeveloperRole": True,
+    "supportsStrictMode": True,
+    "supportsLongCacheRetention": False,
+}
 _CLAIM: Final = "https://api.openai.com/auth"
 """Where the token, a JSON web token, speaks of the account."""
 
