@@ -65,7 +65,13 @@ async def test_a_whole_response():
                 "content": [
                     {"type": "thinking", "thinking": "hm", "thinkingSignature": "s", "redacted": True},
                     {"type": "text", "text": "yes", "textSignature": "t"},
-                    {"type": "toolCall", "name": "read", "arguments": {"path": "ü"}, "id": "call_1"},
+                    {
+                        "type": "toolCall",
+                        "name": "read",
+                        "arguments": {"path": "ü"},
+                        "id": "call_1",
+                        "thoughtSignature": "c",
+                    },
                 ],
                 "usage": {"input": 1, "output": 20, "cacheRead": 300, "cacheWrite": 4000, "reasoning": 5},
                 "rawStopReason": "tool_calls",
@@ -78,7 +84,13 @@ async def test_a_whole_response():
         "content": [
             {"type": "thinking", "thinking": "hm", "thinkingSignature": "s", "redacted": True},
             {"type": "text", "text": "yes", "textSignature": "t"},
-            {"type": "toolCall", "id": "call_1", "name": "read", "arguments": {"path": "ü"}},
+            {
+                "type": "toolCall",
+                "id": "call_1",
+                "name": "read",
+                "arguments": {"path": "ü"},
+                "thoughtSignature": "c",
+            },
         ],
         "api": "scripted",
         "provider": "scripted",

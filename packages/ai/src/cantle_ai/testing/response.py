@@ -11,7 +11,7 @@
 
     block: {"type": "text", "text", "textSignature"?}
            {"type": "thinking", "thinking", "thinkingSignature"?, "redacted"?}
-           {"type": "toolCall", "name", "arguments": {…} | "any text", "id"?}
+           {"type": "toolCall", "name", "arguments": {…} | "any text", "id"?, "thoughtSignature"?}
 
 `docs/formats/scripted-model.md` explains each field. A field that this list does not have is an error:
 a misspelt fault must not pass as an answer without one.
@@ -89,6 +89,8 @@ class CallBlock(_Data, frozen=True, kw_only=True, tag_field="type", tag="toolCal
     arguments: dict[str, object] | str = {}
     id: str | None = None
     """Left out, an id is made that no other call of the conversation has."""
+    signature: str | None = field(default=None, name="thoughtSignature")
+    """Of the thought that led to the call. The server plays it over Google's APIs alone: no other has it."""
 
 
 Block: TypeAlias = TextBlock | ThinkingBlock | CallBlock

@@ -20,6 +20,7 @@ from typing import Protocol, TypeAlias, cast
 from cantle_ai.abort import AbortSignal
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import JsonObject
+from cantle_ai.content import ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
 from cantle_ai.events import AssistantMessageEvent
@@ -259,7 +260,10 @@ class _Playing:
             case ThinkingBlock():
                 return self._builder.thinking_start(signature=block.signature, redacted=block.redacted)
             case call:
-                return self._builder.tool_call_start(call_id(call, self._random), call.name)
+                index = self._builder.tool_call_start(call_id(call, self._random), call.name)
+                if call.signature is not None:
+                    cast("ToolCall", self._builder.message.content[index]).thought_signature = call.signature
+                return index
 
     def _add(self, block: Block, index: int, piece: str) -> None:
         if not piece:

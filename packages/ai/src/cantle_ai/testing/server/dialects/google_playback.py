@@ -79,7 +79,10 @@ class GooglePlayback:
         except ValueError:
             arguments = text
         call: JsonObject = {"name": block.name, "args": arguments, "id": self._play.call_id(block)}
-        return {"functionCall": call}
+        part: JsonObject = {"functionCall": call}
+        if block.signature is not None:
+            part["thoughtSignature"] = block.signature
+        return part
 
     def _parts(self, parts: list[Json], finish: str | None = None) -> bytes:
         content: JsonObject = {"parts": parts, "role": "model"} if parts else {"role": "model"}
