@@ -37,10 +37,18 @@ def test_keys_lie_in_the_ring_and_nowhere_else(cli: Cli, ring: Path) -> None:
     )
     assert json.loads(ring.read_text()) == {"cantle/groq": '{"type":"api_key","key":"gsk-s3cret"}'}
     kept = {path.name: path.read_text("utf-8") for path in cli.config.iterdir() if path.is_file()}
-    assert json.loads(kept["keyring.json"]) == {"groq": {"type": "api_key"}}
+    assert json.loads(kept["keyring.json"]) == {"groq": {"type": "api_key", "key": True, "env": []}}
     assert not any("s3cret" in text for text in kept.values()) and "auth.json" not in kept
     done = cli.run("auth", "check", "groq")
     assert (done.returncode, done.stdout) == (0, "groq  key in the system's key ring\n")
+    workers = "cloudflare-workers-ai"
+    assert (
+        cli.run("auth", "login", workers, "--env", "CLOUDFLARE_ACCOUNT_ID=a-s3cret", stdin="k").returncode
+        == 0
+    )
+    assert cli.run("auth", "check", workers).returncode == 0
+    assert "s3cret" not in (cli.config / "keyring.json").read_text("utf-8")
+    assert cli.run("auth", "logout", workers).returncode == 0
     assert cli.run("auth", "logout", "--all").stdout == "Removed groq from the system's key ring\n"
     assert json.loads(ring.read_text()) == {}
     assert cli.run("auth", "check", "groq").returncode == 1

@@ -131,6 +131,7 @@ async def test_keys_of_the_process_are_not_looked_at(monkeypatch: pytest.MonkeyP
         await signed({})
 
 
+@pytest.mark.parity("bedrock.credentials")
 async def test_a_profile(tmp_path: Path):
     (tmp_path / "config").write_text("[profile work]\nregion = ap-south-1\n", "utf-8")
     (tmp_path / "credentials").write_text(
@@ -168,6 +169,7 @@ async def test_a_command_that_fails_is_told_without_what_it_said(tmp_path: Path)
     assert SECRET not in str(failure.value)
 
 
+@pytest.mark.parity("bedrock.credentials")
 async def test_a_container():
     with serving(lambda line: role_keys()) as peer:
         environ = {
@@ -191,6 +193,7 @@ async def test_a_machine_of_ec2():
         assert peer.requests[-1].headers["x-aws-ec2-metadata-token"] == "metadata-token"
 
 
+@pytest.mark.parity("bedrock.credentials")
 async def test_a_web_identity(tmp_path: Path):
     """As in Kubernetes: a role is assumed with the token of a file."""
     answer = (

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from cantle_ai.auth.ambient import AMBIENT
-from cantle_ai.auth.credentials import Credential, Credentials, OAuthCredential
+from cantle_ai.auth.credentials import ApiKeyCredential, Credential, Credentials, OAuthCredential
 from cantle_ai.auth.login import Login, LoginAuth
 from cantle_ai.auth.resolution import AuthResolver, AuthSource
 from cantle_ai.errors import ConfigurationError
@@ -94,6 +94,33 @@ async def test_a_stored_credential_that_fails_is_not_passed_over(path: Path) -> 
 async def test_a_variable_says_how_its_value_travels(environ: dict[str, str], key: str, kind: str) -> None:
     auth = (await resolver(environ).resolve(row(key_kinds={"P_TOKEN": "bearer"}), None, None)).auth
     assert (auth.api_key, auth.kind) == (key, kind)
+
+
+async def test_a_key_travels_as_its_provider_s_keys_do(path: Path) -> None:
+    store = stored(path, p={"type": "api_key", "key": "k"})
+    for variables, kinds, kind in (
+        (("A",), {"A": "bearer"}, "bearer"),
+        (("A", "B"), {"A": "bearer"}, "key"),
+        ((), {}, "key"),
+    ):
+        provider = row(key_variables=variables, key_kinds=kinds)
+        for given in (None, "given"):
+            assert (await resolver({}, store).resolve(provider, None, given)).auth.kind == kind
+    auth = (await resolver({}, store).resolve(row(auth_header=True), None, None)).auth
+    assert (auth.kind, auth.headers) == ("bearer", {"Authorization": "Bearer k"})
+
+
+async def test_credentials_that_take_time_are_asked_when_it_matters() -> None:
+    class Slow:
+        async def get(self, provider_id: str) -> Credential | None:
+            return ApiKeyCredential(key="$UNSET" if provider_id == "q" else "k")
+
+        def peek(self, provider_id: str) -> Credential | None:
+            return None
+
+    found = resolver({}, Slow())
+    assert not found.configured(ROW)
+    assert await found.has_auth(ROW) and not await found.has_auth(row(id="q"))
 
 
 # --- the variables of a credential ---

@@ -55,6 +55,10 @@ class OAuthCredential(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"OAuthCredential(access={_shown(self.access)}, refresh={_shown(self.refresh)}, expires={self.expires})"
 
+    def is_fresh(self, now: float) -> bool:
+        """Whether `access` can still be used at `now`, in seconds since 1970."""
+        return self.expires > now * 1000
+
     def text(self, name: str) -> str | None:
         """The field `name` of `extra`, where it is a text."""
         value = self.extra.get(name)

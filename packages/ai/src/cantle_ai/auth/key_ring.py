@@ -1,8 +1,9 @@
 """Credentials in the system's key ring, with the extra `keyring`. Chosen by a setting, never by itself.
 
 Each provider has an item of the service `cantle`, the same JSON as in `auth.json`. A key ring cannot be listed, so
-the names of the providers, and when their tokens end, lie in a file beside: {"openai": {"type": "api_key"}}. It
-tells no secret, and looking for usable models does not unlock a key ring.
+the names of the providers, of their variables, and when their tokens end, lie in a file beside:
+{"openai": {"type": "api_key", "key": true, "env": []}}. It tells no secret, and looking for usable models does not
+unlock a key ring.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["KeyRing"]
 
 _SERVICE = "cantle"
+_HIDDEN = "(in the key ring)"
 _T = TypeVar("_T")
 
 
@@ -56,16 +58,20 @@ class KeyRing:
 
     def peek(self, provider_id: str) -> Credential | None:
         """What the index says: of a key, that there is one."""
-        entry = self._listed().get(provider_id)
+        entry = self._index_entries().get(provider_id)
         if not isinstance(entry, dict):
             return None
         expires = entry.get("expires")
         if isinstance(expires, int):
             return OAuthCredential(access="", expires=expires)
-        return ApiKeyCredential(key="(in the key ring)")
+        names = entry.get("env")
+        variables = (
+            {name: _HIDDEN for name in names if isinstance(name, str)} if isinstance(names, list) else {}
+        )
+        return ApiKeyCredential(key=_HIDDEN if entry.get("key") else None, env=variables)
 
     def names(self) -> Sequence[str]:
-        return list(self._listed())
+        return list(self._index_entries())
 
     def read(self, provider_id: str) -> Credential | None:
         import keyring
@@ -88,12 +94,9 @@ class KeyRing:
 
         text = msgspec.json.encode(credential_to_json(credential)).decode()
         _asked(lambda: keyring.set_password(_SERVICE, provider_id, text))
-        listed: JsonObject = {"type": "api_key"}
-        if isinstance(credential, OAuthCredential):
-            listed = {"type": "oauth", "expires": credential.expires}
 
         def change(raw: JsonObject) -> None:
-            raw[provider_id] = listed
+            raw[provider_id] = _listed(credential)
 
         update_json_file(self._index, change, mode=0o600)
 
@@ -107,7 +110,7 @@ class KeyRing:
     def remove(self, provider_id: str) -> bool:
         import keyring
 
-        if provider_id not in self._listed():
+        if provider_id not in self._index_entries():
             return False
         if _asked(lambda: keyring.get_password(_SERVICE, provider_id)) is not None:
             _asked(lambda: keyring.delete_password(_SERVICE, provider_id))
@@ -123,8 +126,15 @@ class KeyRing:
 
         return held_lock(self._index.with_name(self._index.name + ".renewing.lock"), patience=patience)
 
-    def _listed(self) -> JsonObject:
+    def _index_entries(self) -> JsonObject:
         return read_json_file(self._index) or {}
+
+
+def _listed(credential: Credential) -> JsonObject:
+    """What the index says of a credential."""
+    if isinstance(credential, OAuthCredential):
+        return {"type": "oauth", "expires": credential.expires}
+    return {"type": "api_key", "key": bool(credential.key), "env": list(credential.env)}
 
 
 def _require_back_end() -> None:

@@ -31,17 +31,12 @@ from cantle_ai.system_errors import reason_of
 if TYPE_CHECKING:
     from cantle_ai.transport.port import Transport
 
-__all__ = ["TokenRenewal", "is_fresh", "wait_for_renewals"]
+__all__ = ["TokenRenewal", "wait_for_renewals"]
 
 _THREAD = "cantle-token-renewal"
 _SECONDS = 30.0
 _PATIENCE = 120.0
 """Seconds to wait for other processes, each of which may try and fail."""
-
-
-def is_fresh(credential: OAuthCredential, now: float) -> bool:
-    """Whether its access token can still be used at `now`, in seconds since 1970."""
-    return credential.expires > now * 1000
 
 
 def wait_for_renewals() -> bool:
@@ -124,7 +119,7 @@ class TokenRenewal:
     def _renewed_alone(self, provider_id: str, login: Login) -> OAuthCredential:
         """What is to be done while nobody else renews."""
         stored = self._stored(provider_id)
-        if is_fresh(stored, self._clock()):
+        if stored.is_fresh(self._clock()):
             return stored
         before, renewed = self._unsaved.get(provider_id, (None, None))
         if renewed is None or before != stored:

@@ -104,8 +104,8 @@ class AuthResolver:
         self._find_login = find_login
         self._clock = clock
         self._renewal: TokenRenewal | None = None
-        self._printed: dict[str, str | ConfigurationError] = {}
-        self._printing: dict[str, asyncio.Lock] = {}
+        self._printed: dict[tuple[str, str], str | ConfigurationError] = {}
+        self._printing: dict[tuple[str, str], asyncio.Lock] = {}
         self._exchanged: dict[tuple[str | None, ...], tuple[str, float]] = {}
         self._exchanging = asyncio.Lock()
 
@@ -122,7 +122,10 @@ class AuthResolver:
         if not given and self._credentials is not None:
             stored = await self._credentials.get(provider.id)
         environ = self._environ_with(stored)
-        found = _Found(key=given) if given else await self._found(provider, stored, environ)
+        if given:
+            found: _Found | None = _key(given, provider)
+        else:
+            found = await self._found(provider, stored, environ)
         if found is None:
             if not provider.key_optional and not _carries_auth(provider, model):
                 raise ConfigurationError(None, self._explain_no_key(provider))
@@ -134,18 +137,15 @@ class AuthResolver:
             key = None
         elif key is not None and provider.auth_header and "authorization" not in map(str.lower, headers):
             headers["Authorization"] = f"Bearer {key}"
+            kind = "bearer" if kind == "key" else kind
         auth = RequestAuth(api_key=key, kind=kind, headers=headers, environ=environ)
         return ResolvedAuth(auth=auth, base_url=found.base_url)
 
     def source(self, provider: Provider) -> AuthSource | None:
         """Where a request's authorisation would come from; None from nowhere. Runs no command, asks no network."""
-        stored = None if self._credentials is None else self._credentials.peek(provider.id)
-        environ = self._environ_with(stored)
-        source = _stored_source(stored, environ) or _own_source(provider, environ)
-        if source is None:
-            return None
-        unset = tuple(name for name in needed_variables(provider.base_url) if not environ.get(name))
-        return msgspec.structs.replace(source, needed=unset) if unset else source
+        return self._source(
+            provider, None if self._credentials is None else self._credentials.peek(provider.id)
+        )
 
     def configured(self, provider: Provider) -> bool:
         """Whether a request would be authorised, as far as can be told without running or asking anything."""
@@ -158,7 +158,14 @@ class AuthResolver:
             return True
         if self._credentials is None:
             return False
-        return _stored_source(await self._credentials.get(provider.id), self._environ) is not None
+        source = self._source(provider, await self._credentials.get(provider.id))
+        return source is not None and source.usable
+
+    def _source(self, provider: Provider, stored: Credential | None) -> AuthSource | None:
+        environ = self._environ_with(stored)
+        source = _stored_source(stored, environ) or _own_source(provider, environ)
+        unset = tuple(name for name in needed_variables(provider.base_url) if not environ.get(name))
+        return source if source is None or not unset else msgspec.structs.replace(source, needed=unset)
 
     def _environ_with(self, stored: Credential | None) -> Mapping[str, str]:
         if isinstance(stored, ApiKeyCredential) and stored.env:
@@ -171,10 +178,10 @@ class AuthResolver:
         if isinstance(stored, OAuthCredential):
             return await self._logged_in(provider, stored)
         if stored is not None and stored.key:
-            return _key(await self._stored_value(stored.key, environ, provider.id))
+            return _key(await self._stored_value(stored.key, environ, provider.id), provider)
         if provider.api_key:
             where = f"providers.{provider.id}.apiKey in models.json"
-            return _key(await resolve_value(provider.api_key, environ, name=where))
+            return _key(await resolve_value(provider.api_key, environ, name=where), provider)
         for name in provider.key_variables:
             if key := environ.get(name, "").strip():
                 return _Found(key=key, kind=provider.key_kinds.get(name, "key"))
@@ -188,7 +195,7 @@ class AuthResolver:
                 f"A login is stored for {provider.id}, which cannot be signed in to. Remove it: "
                 f"`cantle auth logout {provider.id}`",
             )
-        if stored.expires <= self._clock() * 1000:
+        if not stored.is_fresh(self._clock()):
             stored = await self._renewed(provider.id, login)
         auth = login.authorise(stored)
         return _Found(key=auth.api_key, kind=auth.kind, headers=auth.headers, base_url=auth.base_url)
@@ -243,15 +250,16 @@ class AuthResolver:
         name = f"the stored key of {provider_id}"
         if not value.startswith("!"):
             return await resolve_value(value, environ, name=name)
-        async with self._printing.setdefault(value, asyncio.Lock()):
-            if value not in self._printed:
+        command = provider_id, value
+        async with self._printing.setdefault(command, asyncio.Lock()):
+            if command not in self._printed:
                 try:
-                    self._printed[value] = await resolve_value(value, environ, name=name)
+                    self._printed[command] = await resolve_value(value, environ, name=name)
                 except ConfigurationError as error:
-                    self._printed[value] = ConfigurationError(
+                    self._printed[command] = ConfigurationError(
                         None, f"{error}; it is run again when this program is started again"
                     )
-            outcome = self._printed[value]
+            outcome = self._printed[command]
         if isinstance(outcome, ConfigurationError):
             raise ConfigurationError(None, str(outcome))
         return outcome
@@ -275,9 +283,15 @@ class AuthResolver:
         return {**resolved, **of_login}
 
 
-def _key(text: str) -> _Found | None:
-    """What resolved to nothing but blanks is no key."""
-    return _Found(key=text.strip()) if text.strip() else None
+def _key(text: str, provider: Provider) -> _Found | None:
+    """A key that comes from no variable: it travels as the provider's keys do, where all travel in one way.
+
+    What resolved to nothing but blanks is no key.
+    """
+    if not text.strip():
+        return None
+    kinds = {provider.key_kinds.get(name, "key") for name in provider.key_variables}
+    return _Found(key=text.strip(), kind=kinds.pop() if len(kinds) == 1 else "key")
 
 
 def _stored_source(stored: Credential | None, environ: Mapping[str, str]) -> AuthSource | None:
