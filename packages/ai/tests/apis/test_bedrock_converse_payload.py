@@ -45,6 +45,7 @@ async def messages_of(*messages: Message, **fields: Any) -> list[Any]:
     return said
 
 
+@pytest.mark.parity("bedrock.request")
 async def test_a_request_has_everything_in_its_place():
     options = StreamOptions(
         max_tokens=77,
@@ -104,6 +105,7 @@ async def test_a_request_has_everything_in_its_place():
         ("arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc", "none", False, False, True),
     ],
 )  # fmt: skip
+@pytest.mark.parity("bedrock.thinking", "bedrock.quirks")
 def test_what_is_known_by_an_id(model_id, thinking, caches, long, temperature):
     compat = compat_of(model(id=model_id))
     assert compat.thinking_format == thinking
@@ -113,6 +115,7 @@ def test_what_is_known_by_an_id(model_id, thinking, caches, long, temperature):
     assert compat.requires_thinking_signature == caches
 
 
+@pytest.mark.parity("bedrock.quirks")
 def test_a_row_goes_over_what_is_known():
     row = {"thinkingFormat": "none", "supportsPromptCaching": False, "cacheControlFormat": "of another API"}
     compat = compat_of(model(compat=row))
@@ -174,6 +177,7 @@ async def test_a_quirk_of_the_wrong_type_is_named():
         ("moonshot.kimi-k2-thinking", "high", None),
     ],
 )
+@pytest.mark.parity("bedrock.thinking", "bedrock.nova-thinking")
 async def test_thinking_is_asked_for_in_the_vendors_way(model_id, level, fields):
     asked = await ask(END, options=StreamOptions(thinking=level), id=model_id)
     assert asked.body.get("additionalModelRequestFields") == fields
@@ -192,6 +196,7 @@ async def test_thinking_is_asked_for_in_the_vendors_way(model_id, level, fields)
         (60_000, 64_000, {}, 16_384, 64_000),
     ],
 )
+@pytest.mark.parity("bedrock.thinking")
 async def test_b09_the_output_limit_is_greater_than_the_budget(limit, largest, budgets, budget, sent):
     options = StreamOptions(thinking="high", max_tokens=limit, thinking_budgets=budgets)
     asked = await ask(END, options=options, id=OLD_CLAUDE, max_tokens=largest)
@@ -208,6 +213,7 @@ async def test_b09_where_there_is_no_room_to_think_nothing_is_thought():
 
 @pytest.mark.fault("B09")
 @pytest.mark.parametrize("model_id", [CLAUDE, "meta.llama4-scout-17b-instruct-v1:0", "amazon.nova-pro-v1:0"])
+@pytest.mark.parity("bedrock.request")
 async def test_b09_the_output_limit_is_always_sent(model_id):
     asked = await ask(END, id=model_id, reasoning=False)
     assert asked.body["inferenceConfig"]["maxTokens"] == 64_000
@@ -219,6 +225,7 @@ async def test_b08_the_output_limit_leaves_room_for_the_input():
     assert 0 < asked.body["inferenceConfig"]["maxTokens"] <= 64_000 - 70_000 // 4
 
 
+@pytest.mark.parity("bedrock.nova-thinking")
 async def test_novas_highest_effort_goes_without_limits():
     asked = await ask(END, options=StreamOptions(thinking="high", temperature=0.5), id=NOVA)
     assert asked.body["additionalModelRequestFields"]["reasoningConfig"]["maxReasoningEffort"] == "high"
@@ -230,12 +237,14 @@ async def test_novas_highest_effort_goes_without_limits():
     ("model_id", "level", "sent"),
     [(CLAUDE, "off", True), (CLAUDE, "low", False), (NEW_CLAUDE, "off", False), (NOVA, "low", True)],
 )
+@pytest.mark.parity("bedrock.temperature")
 async def test_b13_temperature_goes_only_where_it_is_taken(model_id, level, sent):
     asked = await ask(END, options=StreamOptions(thinking=level, temperature=0.5), id=model_id)
     assert ("temperature" in asked.body["inferenceConfig"]) == sent
 
 
 @pytest.mark.parametrize("choice", ["required", NamedTool("read")])
+@pytest.mark.parity("bedrock.forced-calls")
 async def test_claude_does_not_think_when_a_tool_is_demanded(choice):
     options = StreamOptions(thinking="high", tool_choice=choice)
     context = Context(messages=[user("a")], tools=[READ])
@@ -258,6 +267,7 @@ async def test_claude_does_not_think_when_a_tool_is_demanded(choice):
         ("amazon.nova-pro-v1:0", "short", None),
     ],
 )
+@pytest.mark.parity("bedrock.cache-points")
 async def test_cache_points_stand_after_what_stays_the_same(model_id, retention, point):
     asked = await ask(END, options=StreamOptions(cache_retention=retention), id=model_id)
     for blocks in (asked.body["system"], asked.body["messages"][-1]["content"]):
@@ -337,6 +347,7 @@ async def test_without_a_choice_of_none_the_tools_are_not_offered():
 
 
 @pytest.mark.parametrize("tools", [(), (READ,)])
+@pytest.mark.parity("bedrock.tool-history")
 async def test_a_conversation_that_has_called_tools_always_names_them(tools):
     messages: list[Message] = [user("a"), answer(ToolCall("c1", "read", {})), result("c1", "r")]
     options = StreamOptions(tool_choice="none")
@@ -355,6 +366,7 @@ async def test_b02_without_tools_there_is_no_list_of_them():
 # --- the conversation
 
 
+@pytest.mark.parity("bedrock.turns")
 async def test_what_one_side_says_in_turn_is_one_message():
     said = await messages_of(
         user("a"),
@@ -390,6 +402,7 @@ async def test_what_one_side_says_in_turn_is_one_message():
 
 
 @pytest.mark.fault("B03")
+@pytest.mark.parity("bedrock.blank-texts")
 async def test_b03_nothing_blank_is_sent():
     said = await messages_of(
         user(" "), answer(TextContent(" "), ToolCall("c1", "read", {})), result("c1", " \n"), user("", PIXEL)
@@ -425,6 +438,7 @@ async def test_c01_c02_thinking_goes_back_with_its_signature_and_to_claude_only_
 
 
 @pytest.mark.fault("B17")
+@pytest.mark.parity("bedrock.images-of-failures")
 async def test_b17_images_of_a_failed_call_follow_the_results_for_claude():
     history: list[Message] = [
         user("a"),
@@ -469,6 +483,7 @@ async def test_c03_ids_of_calls_fit_on_both_sides_and_are_there_once():
     assert results == [call["toolUseId"] for call in calls]
 
 
+@pytest.mark.parity("bedrock.turns")
 async def test_a_conversation_that_ends_with_an_answer_is_gone_on_with():
     said = await messages_of(user("a"), answer(TextContent("Once upon")))
     assert said[-1] == {"role": "user", "content": [{"text": "Go on."}]}

@@ -199,6 +199,7 @@ async def test_a_converse_answer_that_is_not_streamed_is_read_as_well():
 # --- usage
 
 
+@pytest.mark.parity("bedrock.hour-writes")
 async def test_caches_are_counted_beside_the_input():
     usage: dict[str, Any] = {"cacheReadInputTokens": 30, "cacheWriteInputTokens": 20, "totalTokens": 62}
     counted = (await ask([said("x"), end(**usage)])).message.usage
@@ -207,6 +208,7 @@ async def test_caches_are_counted_beside_the_input():
 
 
 @pytest.mark.fault("D02")
+@pytest.mark.parity("bedrock.hour-writes")
 async def test_d02_an_hours_writes_have_their_own_price():
     details = [{"ttl": "1h", "inputTokens": 600_000}, {"ttl": "5m", "inputTokens": 400_000}]
     asked = await ask(
@@ -309,6 +311,7 @@ async def test_a_damaged_stream_is_told_and_keeps_what_had_come(damage):
         ({}, {"AWS_ENDPOINT_URL": "https://two.example"}, "https://two.example"),
     ],
 )  # fmt: skip
+@pytest.mark.parity("bedrock.region")
 async def test_the_region_and_the_address(fields, environ, url):
     sent: list[HttpRequest] = []
 
@@ -329,6 +332,7 @@ async def test_the_region_and_the_address(fields, environ, url):
         (None, {"AWS_BEARER_TOKEN_BEDROCK": "token", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, "token"),
     ],
 )  # fmt: skip
+@pytest.mark.parity("bedrock.credentials")
 async def test_a_key_travels_as_a_bearer_token(key, environ, sent):
     asked = await ask(END, key=key, environ=environ)
     assert asked.requests[0].headers["authorization"] == f"Bearer {sent}"

@@ -42,6 +42,7 @@ async def test_the_address_may_end_with_the_version_or_not(root):
     assert asked.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
+@pytest.mark.parity("mistral.request", "mistral.defaults")
 async def test_a_request_has_what_mistral_calls_it():
     options = StreamOptions(
         max_tokens=77,
@@ -75,6 +76,7 @@ async def test_a_request_has_what_mistral_calls_it():
     assert asked.requests[0].headers["x-affinity"] == "s-1"
 
 
+@pytest.mark.parity("mistral.request")
 async def test_a_request_without_a_next_is_routed_nowhere():
     options = StreamOptions(session_id="s-1", cache_retention="none")
     asked = await ask(END, options=options)
@@ -118,6 +120,7 @@ async def test_a_tool_choice_is_said_in_mistrals_words(choice, sent):
         ({"max": "max"}, "max", {"reasoning_effort": "max"}),
     ],
 )
+@pytest.mark.parity("mistral.thinking")
 async def test_thinking_is_an_effort_by_the_models_own_names(levels, level, sent):
     asked = await ask(END, options=StreamOptions(thinking=level), reasoning=True, thinking_levels=levels)
     assert {name: value for name, value in asked.body.items() if name == "reasoning_effort"} == sent
@@ -129,6 +132,7 @@ async def test_thinking_is_an_effort_by_the_models_own_names(levels, level, sent
 @pytest.mark.parametrize(
     ("levels", "quirk"), [({"high": "high"}, {"promptMode": True}), ({}, {}), ({}, {"promptMode": None})]
 )
+@pytest.mark.parity("mistral.thinking")
 async def test_the_quirk_prompt_mode_asks_for_thinking_in_the_first_way(levels, quirk, level, sent):
     options = StreamOptions(thinking=level)
     asked = await ask(END, options=options, reasoning=True, thinking_levels=levels, compat=quirk)
@@ -166,6 +170,7 @@ async def test_a_quirk_of_the_wrong_type_is_named():
 
 
 @pytest.mark.fault("C03")
+@pytest.mark.parity("mistral.call-ids")
 async def test_c03_ids_of_calls_are_nine_letters_and_digits_on_both_sides_and_each_once():
     ids = ["call_abc|fc_1", "call_abc|fc_2", "x" * 70, "abc123def", "0"]
     messages: list[Message] = [
@@ -181,6 +186,7 @@ async def test_c03_ids_of_calls_are_nine_letters_and_digits_on_both_sides_and_ea
     assert [each["tool_call_id"] for each in asked.body["messages"][2:]] == calls
 
 
+@pytest.mark.parity("mistral.roles")
 async def test_a_user_who_speaks_after_a_tool_is_led_up_to():
     messages: list[Message] = [
         user("a"),
@@ -194,6 +200,7 @@ async def test_a_user_who_speaks_after_a_tool_is_led_up_to():
     assert asked.body["messages"][2]["name"] == "read"
 
 
+@pytest.mark.parity("mistral.roles")
 async def test_a_last_answer_is_the_beginning_of_the_next():
     asked = await ask(END, context=Context(messages=[user("a"), said(TextContent("Once upon"))]))
     assert asked.body["messages"][-1] == {"role": "assistant", "content": "Once upon", "prefix": True}
@@ -201,6 +208,7 @@ async def test_a_last_answer_is_the_beginning_of_the_next():
     assert later.body["messages"][1] == {"role": "assistant", "content": "Once upon"}
 
 
+@pytest.mark.parity("mistral.own-thinking")
 async def test_own_thinking_goes_back_in_its_place_and_anothers_is_text():
     answer = [
         ThinkingContent("hm", signature="sig"),
@@ -219,6 +227,7 @@ async def test_own_thinking_goes_back_in_its_place_and_anothers_is_text():
     assert "sig" not in str(other.body) and "hm" in other.body["messages"][1]["content"]
 
 
+@pytest.mark.parity("mistral.defaults")
 async def test_an_answer_of_calls_alone_has_no_content():
     messages: list[Message] = [user("a"), said(ToolCall("abc123def", "read", {"p": 1})), result("abc123def")]
     asked = await ask(END, context=Context(messages=messages))
@@ -231,6 +240,7 @@ async def test_an_answer_of_calls_alone_has_no_content():
 
 
 @pytest.mark.fault("B03")
+@pytest.mark.parity("mistral.failed-results")
 async def test_b03_a_blank_result_says_so():
     messages: list[Message] = [
         user("a"),
@@ -258,6 +268,7 @@ async def test_images_are_data_urls_also_in_results():
 # --- answers
 
 
+@pytest.mark.parity("mistral.own-thinking")
 async def test_thinking_and_text_in_turns_stay_in_their_order():
     asked = await ask(
         [
