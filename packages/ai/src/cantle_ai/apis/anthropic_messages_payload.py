@@ -57,7 +57,8 @@ def payload_of(
         parts += [b',"tools":[', _tools(context, compat, mark), b"]"]
     parts += [b',"messages":[', b",".join(messages.parts), b"]"]
     size = sum(map(len, parts)) - messages.image_bytes
-    thinking = thinking_of(model, compat, options, room_for_output(model, size, messages.images))
+    room = room_for_output(model, context.messages, size, messages.images)
+    thinking = thinking_of(model, compat, options, room)
     fields = _fields(model, context, options, compat, thinking)
     betas = thinking.betas
     if context.tools and not compat.supports_eager_tool_input_streaming:

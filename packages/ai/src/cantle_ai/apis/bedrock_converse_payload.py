@@ -67,12 +67,13 @@ def request_body(model: Model, context: Context, options: StreamOptions) -> byte
         if context.tools and (choice := _tool_choice(options)) is not None:
             config["toolChoice"] = choice
         parts += [b',"toolConfig":', wire_json(config)]
-    fields = _fields(model, options, compat, sum(map(len, parts)), messages)
+    fields = _fields(model, context, options, compat, sum(map(len, parts)), messages)
     return b"".join([*parts, b",", wire_json(fields)[1:]])
 
 
 def _fields(
     model: Model,
+    context: Context,
     options: StreamOptions,
     compat: BedrockConverseCompat,
     size: int,
@@ -83,8 +84,8 @@ def _fields(
         model,
         compat,
         options,
-        limit=output_limit(model, options, size, messages.images),
-        room=room_for_output(model, size, messages.images),
+        limit=output_limit(model, options, context.messages, size, messages.images),
+        room=room_for_output(model, context.messages, size, messages.images),
         forced=options.tool_choice == "required" or isinstance(options.tool_choice, NamedTool),
     )
     fields: JsonObject = {"inferenceConfig": _inference(options, compat, thinking)}

@@ -80,7 +80,7 @@ def _body(model: Model, context: Context, options: StreamOptions) -> bytes:
         parts += [b',"tools":', wire_json([_tool(tool, compat) for tool in context.tools])]
     size = sum(map(len, parts)) - messages.image_bytes
     fields = _fields(model, context, options, compat)
-    fields["max_tokens"] = output_limit(model, options, size, messages.images)
+    fields["max_tokens"] = output_limit(model, options, context.messages, size, messages.images)
     by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
     for sampling in (model.sampling, by_level, options.sampling):
         fields.update({key: value for key, value in sampling.items() if key not in _OURS})

@@ -41,7 +41,7 @@ def request_body(
     if tools is not None:
         parts += [b',"tools":', tools]
     size = sum(map(len, parts)) - messages.image_bytes
-    limit = output_limit(model, options, size, messages.images)
+    limit = output_limit(model, options, context.messages, size, messages.images)
     fields = _fields(model, context, options, compat, limit)
     fields[compat.max_tokens_field] = limit
     for sampling in _sampling(model, options):

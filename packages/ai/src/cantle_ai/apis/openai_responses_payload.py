@@ -49,7 +49,7 @@ def request_body(
     fields.update(_cache_fields(options, compat))
     fields.update(_thinking_fields(model, options, compat))
     if compat.supports_max_output_tokens:
-        limit = output_limit(model, options, size, encoded.images)
+        limit = output_limit(model, options, context.messages, size, encoded.images)
         fields["max_output_tokens"] = max(limit, _LEAST_OUTPUT)
     if context.tools and options.tool_choice is not None:
         fields["tool_choice"] = _tool_choice(options.tool_choice)
