@@ -25,6 +25,7 @@ from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, Use
 from cantle_ai.model import Model, Provider, StreamOptions
 from cantle_ai.models import Models
 from cantle_ai.testing.checker import check_events, checked
+from cantle_ai.testing.server.dialects import DIALECTS, api_of_path, dialect
 from cantle_ai.testing.server.server import StrictServer
 from cantle_ai.testing.server.strictness import Strictness
 
@@ -294,6 +295,108 @@ def test_an_idle_server_stops_by_itself():
     assert not [thread for thread in threading.enumerate() if thread.name == "strict-server"]
 
 
+# --- several APIs ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "api"),
+    [
+        ("/v1/chat/completions", "openai-completions"),
+        ("/any/where/chat/completions", "openai-completions"),
+        ("/mistral-conversations/v1/chat/completions", "mistral-conversations"),
+        ("/v1/messages", "anthropic-messages"),
+        ("/v1/responses", "openai-responses"),
+        ("/azure-openai-responses/openai/v1/responses", "azure-openai-responses"),
+        ("/v1beta/models/gemini-x:streamGenerateContent", "google-generative-ai"),
+        ("/model/anthropic.claude%3A0/converse-stream", "bedrock-converse-stream"),
+        ("/v1/models", None),
+        ("/v1/chat/completions/more", None),
+        ("/anthropic-messages/v1/chat/completions", None),
+        ("", None),
+    ],
+)
+def test_the_path_tells_the_api(path: str, api: str | None):
+    assert api_of_path(path) == api
+
+
+def test_every_api_has_a_dialect_and_its_address():
+    with StrictServer() as server:
+        for api, row in DIALECTS.items():
+            assert server.base_url_for(api) == f"http://127.0.0.1:{server.port}/{api}{row.root}"
+            assert dialect(api).content_type
+        with pytest.raises(KeyError):
+            server.base_url_for("no-such-api")
+
+
+def test_one_script_answers_all_apis_and_each_is_a_conversation_of_its_own():
+    with StrictServer(["one", "two"]) as server:
+        assert text(ask(server)[1]) == "one"
+        body = {"model": "m", "max_tokens": 9, "stream": True, "messages": [USER]}
+        headers = {
+            "content-type": "application/json",
+            "x-api-key": "secret-key",
+            "anthropic-version": "2023-06-01",
+        }
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        connection.request("POST", "/v1/messages", json.dumps(body), headers)
+        answer = connection.getresponse().read().decode()
+        connection.request("GET", "/control/log")
+        log = connection.getresponse().read()
+        connection.close()
+        assert "event: content_block_delta" in answer
+        assert [request.api for request in server.requests] == ["openai-completions", "anthropic-messages"]
+        server.assert_clean()
+    assert b"secret-key" not in log
+
+
+def test_a_refusal_is_worded_as_the_api_words_it():
+    with StrictServer() as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        connection.request(
+            "POST", "/v1/messages", b"{", {"content-type": "application/json", "x-api-key": "k"}
+        )
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["type"]) == (400, "error")
+        connection.close()
+        assert [bad.api for bad in server.violations] == ["anthropic-messages"]
+
+
+def test_noise_between_the_events():
+    said: dict[str, Any] = {"content": "said", "noise": ["unknown", "garbage", "comment", "empty"]}
+    with StrictServer([said, {"content": "said", "noise": ["repeated"]}]) as server:
+        _, body = ask(server)
+        assert body.count(b": ping\n\n") == body.count(b"data:\n\n") == body.count(b'data: {"cut off') > 3
+        _, body = ask(server)
+        assert body.count(b"data: [DONE]\n\n") == 2
+        assert body.count(b'"finish_reason":"stop"') == 2
+
+
+def blocks_of(cut: int | None, seed: int = 0) -> list[bytes]:
+    """The blocks in which an answer comes, as its chunked coding has them."""
+    with StrictServer(["Hello, you. " * 20], seed=seed, cut=cut, slices=(1, 90)) as server:
+        with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection:
+            data = json.dumps({"model": "m", "stream": True, "messages": [USER]}).encode()
+            head = "POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer k\r\n"
+            head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+            connection.sendall(head.encode() + data)
+            file = connection.makefile("rb")
+            while file.readline().strip():
+                pass
+            blocks = []
+            while size := int(file.readline(), 16):
+                blocks.append(file.read(size))
+                file.readline()
+            return blocks
+
+
+def test_an_answer_is_cut_by_a_seed_of_its_own():
+    first, other = blocks_of(1), blocks_of(2)
+    assert first != other
+    assert b"".join(first) == b"".join(other)
+    assert blocks_of(1) == first
+    assert blocks_of(None, seed=1) == blocks_of(1, seed=1)
+
+
 # --- under our own runtime ---------------------------------------------------------------------
 
 
@@ -387,6 +490,9 @@ def test_a_server_of_its_own(tmp_path: Path):
         assert child.stdout is not None
         hello = json.loads(child.stdout.readline())
         assert hello["baseUrl"] == f"http://127.0.0.1:{hello['port']}/v1"
+        assert (
+            hello["baseUrls"]["anthropic-messages"] == f"http://127.0.0.1:{hello['port']}/anthropic-messages"
+        )
         body = json.dumps({"model": "m", "stream": True, "messages": [USER]})
         status, answer = remote(hello["port"], "POST", "/v1/chat/completions", body)
         assert (status, text(answer)) == (200, "Hello")

@@ -1,7 +1,7 @@
 """The strict server as a process: `python -m cantle_ai.testing.server SCRIPT --port 0`.
 
 SCRIPT is a file as `docs/formats/scripted-model.md` describes it. The first line on stdout is
-`{"port": …, "baseUrl": …}`. It stops on SIGTERM and SIGINT, on `POST /control/stop`, and when idle.
+`{"port": …, "baseUrl": …, "baseUrls": {API: URL, …}}`, the second of them for chat completions. It stops on SIGTERM and SIGINT, on `POST /control/stop`, and when idle.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.testing.script_file import read_script
+from cantle_ai.testing.server.dialects import DIALECTS
 from cantle_ai.testing.server.server import StrictServer
 from cantle_ai.testing.server.strictness import Strictness
 
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=script.seed,
             chunk=script.chunk,
             rate=script.rate,
+            cut=options.cut,
             prefix=not options.no_prefix,
             strictness=strictness,
             port=options.port,
@@ -48,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         # A handler that waited for the thread could wait for itself.
         signal.signal(number, lambda *_: threading.Thread(target=server.stop).start())
-    sys.stdout.write(json.dumps({"port": server.port, "baseUrl": server.base_url}) + "\n")
+    urls = {api: server.base_url_for(api) for api in DIALECTS}
+    told = {"port": server.port, "baseUrl": server.base_url, "baseUrls": urls}
+    sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
     server.join()
     return 0
@@ -62,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one (default)")
     parser.add_argument(
         "--idle", type=float, default=60, metavar="SECONDS", help="stop after so long without a request"
+    )
+    parser.add_argument(
+        "--cut", type=int, metavar="SEED", help="choose by this seed where answers are cut into blocks"
     )
     parser.add_argument("--no-prefix", action="store_true", help="do not ask for the prefix rule")
     parser.add_argument("--api-key", metavar="KEY", help="take this key only")
