@@ -327,7 +327,7 @@ _KEYS: Final[Mapping[str, _Check]] = {
     "defaultThinkingLevel": _LEVEL,
     "modelThinkingLevels": _OBJECT,
     "thinkingBudgets": _OBJECT,
-    **{f"thinkingBudgets.{level}": _COUNT for level in THINKING_LEVELS},
+    **{f"thinkingBudgets.{level}": _COUNT for level in THINKING_LEVELS if level != "off"},
     "fallbackModel": _TEXT,
     "cacheRetention": _one_of(*_RETENTIONS),
     "defaultTools": _TEXTS,
