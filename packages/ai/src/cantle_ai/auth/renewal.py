@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cantle_ai.auth.credentials import CredentialStore, OAuthCredential
@@ -82,8 +83,7 @@ class TokenRenewal:
             if running is None:
                 running = self._running[provider_id] = Future()
                 threading.Thread(target=self._run, args=(provider_id, login, running), name=_THREAD).start()
-        # Shielded: to cancel the wrapped future would tell the thread that nobody wants its result.
-        return await asyncio.shield(asyncio.wrap_future(running))
+        return await _outcome(running)
 
     def _run(self, provider_id: str, login: Login, result: Future[OAuthCredential]) -> None:
         try:
@@ -151,3 +151,17 @@ class TokenRenewal:
             ) from None
         finally:
             await transport.aclose()
+
+
+async def _outcome(running: Future[OAuthCredential]) -> OAuthCredential:
+    """What the thread ends with, waited for in a loop that may be closed before that."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+
+    def wake(_: Future[OAuthCredential]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(ended.set)
+
+    running.add_done_callback(wake)
+    await ended.wait()
+    return running.result()
