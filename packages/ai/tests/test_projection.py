@@ -230,6 +230,20 @@ def test_ids_that_are_made_fit_and_differ(rule, alphabet, sizes):
     assert set("".join(made)) <= set(alphabet)
 
 
+@pytest.mark.fault("C03")
+def test_c03_an_id_that_every_answer_repeats_costs_no_more_each_time():
+    asked = []
+
+    def rule(call_id, own, attempt):
+        asked.append(attempt)
+        return f"{call_id}-{attempt}"
+
+    ids = CallIds(rule)
+    made = [ids.of_call("0", number % 2 == 0) for number in range(1000)]
+    assert len(set(made)) == 1000
+    assert len(asked) < 3000
+
+
 @pytest.mark.parametrize(
     ("name", "fits"),
     [("bash", "bash"), ("functions.bash", "functions_bash"), ("", "unnamed"), ("é" * 70, "_" * 64)],

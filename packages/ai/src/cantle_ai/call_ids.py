@@ -63,16 +63,20 @@ def fitting_id(alphabet: str, longest: int, *, prefix: str = "", exactly: int | 
 class CallIds:
     """The ids of one projection, in the order of the history."""
 
-    __slots__ = ("_rule", "_taken")
+    __slots__ = ("_attempts", "_rule", "_taken")
 
     def __init__(self, rule: CallIdRule) -> None:
         self._rule = rule
         self._taken: set[str] = set()
+        self._attempts: dict[tuple[str, bool], int] = {}
+        """Where to go on with an id that comes again: some endpoints call every call of a history `0`."""
 
     def of_call(self, call_id: str, own: bool) -> str:
         """What the id of the next call becomes. Asked once for each call."""
-        attempt = 0
+        key = (call_id, own)
+        attempt = self._attempts.get(key, 0)
         while (made := self._rule(call_id, own, attempt)) in self._taken:
             attempt += 1
         self._taken.add(made)
+        self._attempts[key] = attempt + 1
         return made
