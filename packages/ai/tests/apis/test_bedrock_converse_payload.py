@@ -414,6 +414,7 @@ async def test_b03_nothing_blank_is_sent():
 
 
 @pytest.mark.fault("C01", "C02")
+@pytest.mark.parity("bedrock.foreign-thinking")
 async def test_c01_c02_thinking_goes_back_with_its_signature_and_to_claude_only_so():
     blocks = [
         ThinkingContent("", signature="UkVE", redacted=True),

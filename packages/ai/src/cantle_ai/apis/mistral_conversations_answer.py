@@ -2,7 +2,7 @@
 
 Content is text, or a list of parts of which some are thinking. What is of one kind and follows each other is one
 block, so that an answer which thinks again between two texts is replayed in the order in which it came. Tool calls
-stand beside that: they come whole or in pieces, told apart by their `index` and `id`.
+come whole or in pieces, told apart by their `index` and `id`.
 """
 
 from __future__ import annotations
@@ -175,6 +175,7 @@ class MistralReader:
         """End the block before: what follows never returns to it."""
         if self._block >= 0:
             self._builder.end(self._block)
+            self._block = -1
 
     def _call(self, delta: ToolCallDelta) -> None:
         function = delta.function
@@ -186,6 +187,7 @@ class MistralReader:
             said = None if delta.id in _NO_ID else delta.id
             if not (said or name or arguments):
                 return
+            self._close_block()
             block = self._builder.tool_call_start(self._new_id(said), name)
             call = _Call(delta.index, said, name, block)
             self._calls.append(call)
