@@ -117,6 +117,31 @@ async def test_no_key_in_what_is_said_about_a_refusal(kind):
     assert KEY not in str(asked.message.to_json())
 
 
+@pytest.mark.parametrize("name", ["cf-aig-authorization", "X-Portkey-API-Key", "x-gateway-token", "Cookie"])
+async def test_no_key_of_a_gateway_in_what_is_said_about_a_refusal(name):
+    auth = RequestAuth(headers={name: f"Bearer {KEY}"})
+    asked = await ask(
+        refuse("401 Unauthorized", b'{"error":"no such key: ' + KEY.encode() + b'"}'), auth=auth
+    )
+    assert asked.message.error_message == "401 no such key: …"
+
+
+@pytest.mark.parametrize("before", [1990, 150, 0])
+@pytest.mark.parametrize("status", ["401 Unauthorized", "200 OK"])
+@pytest.mark.parametrize("form", ['{"error": {"message": "%s"}}', "no JSON: %s"])
+async def test_no_beginning_of_a_key_where_a_text_was_cut(before, status, form):
+    body = (form % ("x" * before + KEY + "y" * 2000)).encode()
+    asked = await ask(refuse(status, body, "content-type: application/json"))
+    assert asked.message.stop_reason == "error"
+    assert KEY[:8] not in str(asked.message.to_json())
+
+
+async def test_no_key_in_the_code_of_a_refusal():
+    body = b'{"error":{"message":"no","code":"' + KEY.encode() + b'"}}'
+    asked = await ask(refuse("401 Unauthorized", body))
+    assert (asked.message.error_message, asked.details["code"]) == ("401 no", "…")
+
+
 async def test_a_wrong_quirk_is_an_error_before_anything_is_sent():
     asked = await ask(OK, compat={"supportsTemperature": 3})
     assert asked.message.stop_reason == "error"

@@ -32,7 +32,9 @@ _LONGEST_WAIT = 10.0
 """Seconds for the body of an error. The status alone says enough if it does not come."""
 _LONGEST_TEXT = 2000
 _QUOTED = 160
-_SECRET_HEADERS = ("authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key")
+_SECRET_WORDS = ("auth", "key", "token", "secret", "password", "credential", "cookie")
+"""A header whose name has one of them holds a key. Gateways have headers of their own: `cf-aig-authorization`."""
+_CUT = "…"
 _SHORTEST_SECRET = 6
 """Shorter values are placeholders, as local servers get them, and may be ordinary words."""
 
@@ -56,14 +58,15 @@ async def error_from_response(response: HttpResponse, secrets: Sequence[str]) ->
     message = redacted(f"{status} {said.text or _meaning(status)}", secrets)
     wait = said.retry_after if wait is None else wait
     code = said.code or _amazon_word(response.headers.get("x-amzn-errortype"))
-    return ProviderError(message, status=status, code=code, retry_after=wait)
+    return ProviderError(message, status=status, code=code and redacted(code, secrets), retry_after=wait)
 
 
 def error_from_json(raw: Json, secrets: Sequence[str] = ()) -> ProviderError:
     """The error that an endpoint reports inside a stream. A numeric code in the range of statuses is one."""
     said = _from_json({"error": raw})
     text = redacted(said.text or "The provider reported an error", secrets)
-    return ProviderError(text, status=said.status, code=said.code, retry_after=said.retry_after)
+    code = said.code and redacted(said.code, secrets)
+    return ProviderError(text, status=said.status, code=code, retry_after=said.retry_after)
 
 
 def unexpected_body(beginning: bytes, secrets: Sequence[str] = ()) -> ProviderError:
@@ -95,22 +98,26 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def redacted(text: str, secrets: Sequence[str]) -> str:
-    """`text` without the secrets, should an endpoint repeat one."""
+    """`text` without the secrets, should an endpoint repeat one, nor the beginning of one where it was cut."""
     for secret in secrets:
-        text = text.replace(secret, "…")
+        text = text.replace(secret, _CUT)
+        if _CUT in text:
+            for size in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
+                text = text.replace(secret[:size] + _CUT, _CUT)
     return text
 
 
 def secrets_of(headers: Mapping[str, str]) -> list[str]:
-    """The values of a request's headers that must not be shown: its keys. Names are in lower case."""
-    values = [headers[name].rpartition(" ")[2] for name in _SECRET_HEADERS if name in headers]
-    return [value for value in values if len(value) >= _SHORTEST_SECRET]
+    """The values of a request's headers that must not be shown: its keys."""
+    held = [value for name, value in headers.items() if any(word in name.lower() for word in _SECRET_WORDS)]
+    values = {value.rpartition(" ")[2] for value in held}
+    return sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def quote(data: bytes) -> str:
     """The beginning of what came, on one line."""
     text = " ".join(data[: 4 * _QUOTED].decode("utf-8", "replace").split())
-    return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
+    return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + _CUT)
 
 
 class _Said(Struct, frozen=True):
@@ -197,7 +204,7 @@ def _meaning(status: int) -> str:
 
 
 def _clipped(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + _CUT
 
 
 def _number(value: str | None) -> float | None:

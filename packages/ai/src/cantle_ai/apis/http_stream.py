@@ -177,6 +177,7 @@ class _Body:
         except ProviderError as error:
             error.message = redacted(error.message, self._secrets)
             error.args = (error.message,)
+            error.code = error.code and redacted(error.code, self._secrets)
             raise
         except ValueError:
             raise unexpected_body(self._beginning, self._secrets) from None
