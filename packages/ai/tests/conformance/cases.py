@@ -14,7 +14,7 @@ from cantle_ai.codec import JsonObject
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import Message, ToolResultMessage
-from cantle_ai.model import NamedTool, ResponseSchema
+from cantle_ai.model import THINKING_LEVELS, NamedTool, ResponseSchema
 from cantle_ai.overflow import is_overflow
 from cantle_ai.retry import delay_ms, retryable
 from cantle_ai.retry_policy import RetryPolicy
@@ -395,6 +395,27 @@ async def headers(lab: Lab) -> None:
     assert (sent["x-model"], sent["x-request"], sent["x-both"]) == ("1", "2", "request")
 
 
+async def every_thinking_level(lab: Lab) -> None:
+    """Those that the model has, and those that become the nearest one that it has."""
+    async with lab.serving(*["ok"] * 2 * len(THINKING_LEVELS), prefix=False) as server:
+        for level in THINKING_LEVELS:
+            for limit in (None, 2000):
+                answer = await lab.ask(server, "Hi", thinking=level, max_tokens=limit)
+                assert answer.message.text == "ok", (level, limit, answer.message.error_message)
+
+
+async def sampling(lab: Lab) -> None:
+    name = lab.column.top_p
+    async with lab.serving("ok", "ok", prefix=False) as server:
+        row = {"reasoning": False, "sampling": {name: 0.75}}
+        await lab.ask(server, "Hi", model=row, temperature=0.5, sampling={name: 0.25})
+        first = server.bodies[-1].decode()
+        await lab.ask(server, "Hi", model=row)
+        assert f'"{name}":0.75' in server.bodies[-1].decode()
+        assert '"temperature"' not in server.bodies[-1].decode()
+    assert f'"{name}":0.25' in first and '"temperature":0.5' in first
+
+
 async def no_attribution(lab: Lab) -> None:
     async with lab.serving("ok") as server:
         await lab.ask(server, "Hi")
@@ -467,7 +488,7 @@ CASES: Mapping[str, Case] = {
         call_without_arguments, bad_arguments, missing_result, blank_results_and_texts, output_limit, refusal,
         overload, overflow, wrong_key, error_in_the_stream, cut_stream, garbage, noise, abort_at_each_event,
         abort_before_anything, images, image_in_a_tool_result, thinking_and_replay, redacted_thinking, usage,
-        cache, prefix, hooks, headers, no_attribution, time_out, tool_choice, response_schema,
+        cache, prefix, hooks, headers, every_thinking_level, sampling, no_attribution, time_out, tool_choice, response_schema,
         nothing_of_the_stream_is_kept,
     )
 }  # fmt: skip

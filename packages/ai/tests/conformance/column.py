@@ -69,6 +69,8 @@ class Column:
     """What of its own thinking goes back: its `signature`, its `text`, or nothing (None)."""
     max_tokens: str = '"max_tokens":77'
     """How a limit of 77 tokens is said."""
+    top_p: str = "top_p"
+    """What the API calls nucleus sampling."""
     cache: Mapping[str, str] = field(default_factory=dict)
     """What the body holds for a retention (`short`, `long`) and does not for `none`; nothing where it is automatic."""
     choices: Mapping[str, str] = field(default_factory=dict)

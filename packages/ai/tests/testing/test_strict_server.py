@@ -349,6 +349,16 @@ def test_one_script_answers_all_apis_and_each_is_a_conversation_of_its_own():
     assert b"secret-key" not in log
 
 
+def test_the_list_of_models_is_worded_as_the_api_words_it():
+    with StrictServer(models=["a", "b"]) as server:
+        _, listed = remote(server.port, "GET", "/v1/models")
+        assert [row["id"] for row in json.loads(listed)["data"]] == ["a", "b"]
+        for api, row in DIALECTS.items():
+            status, listed = remote(server.port, "GET", f"/{api}{row.root}/models")
+            assert status == 200 and b'"' in listed and b"a" in listed and b"b" in listed
+        assert not server.requests
+
+
 def test_a_refusal_is_worded_as_the_api_words_it():
     with StrictServer() as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)

@@ -3,6 +3,7 @@
 from packages.ai.tests.conformance.column import Column
 
 COLUMN = Column(
+    top_p="topP",
     api="bedrock-converse-stream",
     model={
         "reasoning": True,

@@ -7,6 +7,7 @@ from packages.ai.tests.conformance.column import Column
 __all__ = ["COLUMN", "FIELDS"]
 
 FIELDS: dict[str, Any] = {
+    "top_p": "topP",
     "model": {"reasoning": True, "input": ("text", "image")},
     "refusal": "SAFETY",
     "length": "MAX_TOKENS",

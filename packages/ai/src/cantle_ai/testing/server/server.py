@@ -9,7 +9,7 @@ request that breaks a rule is answered 400 with the reason, uses up no response,
 
     POST /<api>/…              the scripted answers, in the wire format of the API: one script for all of them
     POST …/chat/completions    the same without the API's name, where the rest of the path tells it
-    GET  …/models              an empty list
+    GET  /<api>/…/models       the list of models, as the API words it
     GET  /control/log          {"count", "violations", "requests"}: what came so far
     POST /control/stop         stops the server
 """
@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Self, TypeAlias, cast
 
@@ -68,6 +68,7 @@ class StrictServer:
         cut: int | None = None,
         newline: str = "\n",
         prefix: bool = True,
+        models: Sequence[str] = (),
         strictness: Strictness | None = None,
         port: int = 0,
         idle: float | None = None,
@@ -76,8 +77,9 @@ class StrictServer:
         a seed of its own for the writes, so that one answer can come in other pieces.
 
         `rate` is deltas per second; `newline` ends each line of the event stream. `prefix` asks for the prefix
-        rule, within the requests of one conversation (by `prompt_cache_key` or what else an API has for it). `idle` is the seconds after which a server that
-        nobody asks anything stops by itself.
+        rule, within the requests of one conversation (by `prompt_cache_key` or what else an API has for it).
+        `models` are the ids that a list of models has. `idle` is the seconds after which a server that nobody
+        asks anything stops by itself.
         """
         check_chunk(chunk)
         self.requests: list[Received] = []
@@ -90,6 +92,7 @@ class StrictServer:
         self._cut = seed if cut is None else cut
         self._newline = newline
         self._prefix = PrefixRule() if prefix else None
+        self._models = models
         self._strictness = strictness or Strictness()
         self._port = port
         self._idle = idle
@@ -328,7 +331,9 @@ class StrictServer:
                 assert self._stop is not None
                 self._stop.set()
             case "GET", path if path.endswith("/models"):
-                await sender.whole(200, encode_json({"object": "list", "data": []}), _JSON, {})
+                first = path.split("/")[1]
+                spoken = dialect(first if first in DIALECTS else "openai-completions")
+                await sender.whole(200, spoken.models(self._models), _JSON, {})
             case method, path:
                 body: JsonObject = {"message": f"{method} {path} is not known here", "code": "not_found"}
                 await sender.whole(404, encode_json({"error": body}), _JSON, {})
