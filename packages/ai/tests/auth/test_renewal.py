@@ -166,32 +166,52 @@ def test_a_loop_that_is_closed_loses_no_token(path: Path) -> None:
         assert entry(path)["expires"] > time.time() * 1000
 
 
-def test_a_program_that_exits_meanwhile_saves_the_token_first(path: Path) -> None:
-    """`sys.exit` in another task, which is how most programs end."""
-    code = RENEW.replace(
-        'return await renewal.renewed("p", login_at(sys.argv[1]))',
-        'task = asyncio.create_task(renewal.renewed("p", login_at(sys.argv[1])))\n'
-        "    await asyncio.to_thread(sys.stdin.readline)\n    sys.exit(7)",
+LEAVE = RENEW.replace(
+    'return await renewal.renewed("p", login_at(sys.argv[1]))',
+    'task = asyncio.create_task(renewal.renewed("p", login_at(sys.argv[1])))\n'
+    "    await asyncio.to_thread(sys.stdin.readline)\n    sys.exit(7)",
+)
+"""Ends in the middle of it by `sys.exit`, as most programs do, when it gets a second line."""
+
+
+def leaving(server: AuthorisationServer, path: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", LEAVE, server.url, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_program_that_exits_meanwhile_saves_the_token_first(path: Path) -> None:
     with AuthorisationServer(held=threading.Event()) as server:
+        assert server.held is not None
         stored(path, p=expired(server.tokens()))
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, server.url, str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert process.stdin is not None and server.held is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
+        process = leaving(server, path)
         assert server.renewal_began.wait(PATIENCE)
+        assert process.stdin is not None
         process.stdin.write("end\n")
-        process.stdin.close()
+        process.stdin.flush()
         server.held.set()
-        assert process.wait(PATIENCE) == 7
+        out, err = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, out, err) == (7, "", "")
         assert entry(path)["access"] in server.issued
         assert entry(path)["expires"] > time.time() * 1000
+
+
+def test_a_program_that_waits_for_another_one_may_exit_at_once(path: Path) -> None:
+    with AuthorisationServer() as server:
+        store = stored(path, p=expired(server.tokens()))
+        with store.renewing(1):
+            out, err = leaving(server, path).communicate("end\n", timeout=PATIENCE)
+        assert (out, err) == ("", "")
+        assert server.renewals == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")

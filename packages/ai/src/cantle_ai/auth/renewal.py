@@ -7,7 +7,7 @@ A server that rotates refresh tokens takes the old one back in the moment in whi
 - the new token is on disk before anybody uses it;
 - the work is done in a thread of its own, with an event loop of its own. Cancelling a request, or closing the
   loop that it runs in, does not touch it, and Python does not exit while it is under way. It takes 30 seconds at
-  most.
+  most. Waiting for another process holds nothing up.
 
 What cannot be helped is a process that is killed outright (SIGKILL, a power cut) after the server has made the new
 token and before it is on disk: from the answer's last byte that is the time to write a small file. The next
@@ -82,7 +82,7 @@ class TokenRenewal:
             running = self._running.get(provider_id)
             if running is None:
                 running = self._running[provider_id] = Future()
-                threading.Thread(target=self._run, args=(provider_id, login, running), name=_THREAD).start()
+                threading.Thread(target=self._run, args=(provider_id, login, running), daemon=True).start()
         return await _outcome(running)
 
     def _run(self, provider_id: str, login: Login, result: Future[OAuthCredential]) -> None:
@@ -102,7 +102,7 @@ class TokenRenewal:
     def _renew(self, provider_id: str, login: Login) -> OAuthCredential:
         try:
             with self._store.renewing(self._patience):
-                return self._renewed_alone(provider_id, login)
+                return _undisturbed(lambda: self._renewed_alone(provider_id, login))
         except LoginError as error:
             raise ConfigurationError(
                 None, f"{error}. Sign in again: `cantle auth login {provider_id}`"
@@ -151,6 +151,20 @@ class TokenRenewal:
             ) from None
         finally:
             await transport.aclose()
+
+
+def _undisturbed(work: Callable[[], OAuthCredential]) -> OAuthCredential:
+    """What `work` gives, done in a thread that Python does not exit without."""
+    result: Future[OAuthCredential] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised by whoever waits for it
+            result.set_exception(error)
+
+    threading.Thread(target=run, name=_THREAD, daemon=False).start()
+    return result.result()
 
 
 async def _outcome(running: Future[OAuthCredential]) -> OAuthCredential:
