@@ -446,3 +446,26 @@ async def test_nothing_secret_is_kept_with_an_answer():
     environ = {**NOWHERE, **KEYS, "AWS_SESSION_TOKEN": TOKEN}
     kept = str((await ask(serve, key=None, environ=environ)).message.to_json())
     assert SECRET not in kept and TOKEN not in kept
+
+
+async def test_the_provider_of_the_table_is_signed_for_with_what_the_platform_has():
+    from cantle_ai.context import Context
+    from cantle_ai.messages import UserMessage
+    from cantle_ai.models import Models
+
+    with Peer(lambda link: link.answer(b"".join(END), MEDIA_TYPE)) as peer:
+        environ = {**NOWHERE, **KEYS, "AWS_REGION": "eu-west-1", "AWS_ENDPOINT_URL": peer.url}
+        models = Models(environ=environ)
+        assert models.configured("amazon-bedrock")
+        model = models.find("amazon-bedrock", "us.anthropic.claude-sonnet-4-6")
+        assert model is not None
+        answer = await models.complete(model, Context("", [UserMessage("Hi", timestamp=1)]))
+        await models.aclose()
+        assert answer.text == "ok", answer.error_message
+        (sent,) = peer.requests
+    target = sent.line.split(" ")[1]
+    check_signature(
+        HttpRequest("POST", f"http://{sent.headers['host']}{target}", sent.headers, sent.body),
+        SECRET,
+        "eu-west-1",
+    )
