@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cantle_ai.apis.tool_schemas import (
     gemini_schema,
     inlined,
+    object_schema,
     openapi_schema,
     strict_for_anthropic,
     strict_for_openai,
@@ -451,3 +452,48 @@ def test_b05_what_is_strict_is_taken_by_a_strict_server(
         check_schema(made, "parameters", strict=True)
     for make in (inlined, gemini_schema, openapi_schema):
         assert "$ref" not in encode_json(make(schema)).decode()
+
+
+# --- an object at the top
+
+TEXT: JsonObject = {"type": "string"}
+
+
+@pytest.mark.fault("B07")
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (
+            objects({"route": TEXT, "file": TEXT}, anyOf=[{"required": ["route"]}, {"required": ["file"]}]),
+            objects({"route": TEXT, "file": TEXT}),
+        ),
+        (
+            {
+                "description": "d",
+                "oneOf": [closed({"a": TEXT}), closed({"b": TEXT, "a": {"type": "integer"}})],
+            },
+            {"description": "d", **objects({"a": TEXT, "b": TEXT})},
+        ),
+        (
+            objects({"a": TEXT}, required=["a"], allOf=[objects({"b": TEXT}, required=["b", "a"])]),
+            objects({"a": TEXT, "b": TEXT}, required=["a", "b"]),
+        ),
+        (
+            {"$ref": "#/$defs/In", "$defs": {"In": objects({"a": TEXT}, required=["a"])}},
+            {"$defs": {"In": objects({"a": TEXT}, required=["a"])}, **objects({"a": TEXT}, required=["a"])},
+        ),
+        ({"$ref": "#", "anyOf": [{"$ref": "#"}, 3, {"properties": 1, "required": 2}]}, {"type": "object"}),
+        ({}, {"type": "object"}),
+        (objects({"a": {"anyOf": [TEXT, NULL]}}, enum=[{}]), objects({"a": {"anyOf": [TEXT, NULL]}})),
+    ],
+)
+def test_b07_a_tool_is_an_object_without_alternatives_at_its_top(given, sent):
+    before = copy.deepcopy(given)
+    made = object_schema(given)
+    assert (made, given) == (sent, before)
+    check_schema(made, "tool")
+    assert object_schema(made) is made
+
+
+def test_an_object_is_left_as_it_is():
+    assert object_schema(TREE) is TREE

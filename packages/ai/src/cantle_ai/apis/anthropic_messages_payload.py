@@ -14,7 +14,7 @@ from cantle_ai.apis.anthropic_messages_turns import (
 )
 from cantle_ai.apis.output_limit import room_for_output
 from cantle_ai.apis.strict_schemas import StrictSchema
-from cantle_ai.apis.tool_schemas import strict_for_anthropic
+from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
 from cantle_ai.codec import JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.history import project
@@ -127,7 +127,6 @@ def _tools(context: Context, compat: AnthropicMessagesCompat, mark: bytes | None
 
 
 def _tool(tool: ToolDefinition, compat: AnthropicMessagesCompat, strict: StrictSchema | None) -> JsonObject:
-    schema = tool.parameters if strict is None else strict.parameters
     described: JsonObject = {"name": tool.name}
     if tool.description.strip():
         described["description"] = tool.description
@@ -135,7 +134,7 @@ def _tool(tool: ToolDefinition, compat: AnthropicMessagesCompat, strict: StrictS
         described["eager_input_streaming"] = True
     if strict is not None:
         described["strict"] = True
-    described["input_schema"] = schema if schema.get("type") == "object" else {**schema, "type": "object"}
+    described["input_schema"] = object_schema(tool.parameters) if strict is None else strict.parameters
     return described
 
 

@@ -8,7 +8,7 @@ from cantle_ai.apis.bedrock_converse_compat import BedrockConverseCompat, compat
 from cantle_ai.apis.bedrock_converse_messages import EncodedMessages, encode_messages
 from cantle_ai.apis.bedrock_converse_thinking import Thinking, thinking_of
 from cantle_ai.apis.output_limit import output_limit, room_for_output
-from cantle_ai.apis.tool_schemas import strict_for_anthropic
+from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
 from cantle_ai.call_ids import fitting_name
 from cantle_ai.codec import Json, JsonObject, encode_json, wire_json
 from cantle_ai.context import Context, ToolDefinition
@@ -182,7 +182,7 @@ def _spec(tool: ToolDefinition, strict: JsonObject | None = None) -> JsonObject:
     spec: JsonObject = {
         "name": name,
         "description": tool.description if tool.description.strip() else name,
-        "inputSchema": {"json": tool.parameters if strict is None else strict},
+        "inputSchema": {"json": object_schema(tool.parameters) if strict is None else strict},
     }
     if strict is not None:
         spec["strict"] = True

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from cantle_ai.apis.google_compat import GoogleCompat
 from cantle_ai.apis.google_messages import encoded_contents
 from cantle_ai.apis.google_thinking import thinking_config
-from cantle_ai.apis.tool_schemas import gemini_schema, openapi_schema
+from cantle_ai.apis.tool_schemas import gemini_schema, object_schema, openapi_schema
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.model import Model, NamedTool, StreamOptions, ToolChoice
@@ -73,10 +73,11 @@ def _merge(sampling: Mapping[str, Json], fields: JsonObject, generation: JsonObj
 
 def _function(tool: ToolDefinition, compat: GoogleCompat) -> JsonObject:
     function: JsonObject = {"name": tool.name, "description": tool.description}
+    parameters = object_schema(tool.parameters)
     if compat.supports_parameters_json_schema:
-        function["parametersJsonSchema"] = gemini_schema(tool.parameters)
-    elif tool.parameters.get("properties"):  # an object without properties is refused there
-        function["parameters"] = openapi_schema(tool.parameters)
+        function["parametersJsonSchema"] = gemini_schema(parameters)
+    elif parameters.get("properties"):  # an object without properties is refused there
+        function["parameters"] = openapi_schema(parameters)
     return function
 
 

@@ -17,7 +17,7 @@ from cantle_ai.apis.mistral_conversations_messages import encode_messages
 from cantle_ai.apis.output_limit import output_limit
 from cantle_ai.apis.port import WireApi
 from cantle_ai.apis.session_keys import bounded_key
-from cantle_ai.apis.tool_schemas import strict_for_anthropic
+from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
 from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.call_ids import fitting_name
@@ -128,7 +128,7 @@ def _tool(tool: ToolDefinition, compat: MistralConversationsCompat) -> JsonObjec
     function: JsonObject = {
         "name": fitting_name(tool.name),
         "description": tool.description,
-        "parameters": tool.parameters if strict is None else strict.parameters,
+        "parameters": object_schema(tool.parameters) if strict is None else strict.parameters,
     }
     if strict is not None:
         function["strict"] = True

@@ -136,8 +136,10 @@ def _tools(
 
 
 def _declarations(tools: Sequence[ToolDefinition], compat: OpenAICompletionsCompat) -> list[Json]:
+    from cantle_ai.apis.object_schemas import plain_object
+
     if not compat.supports_strict_mode:
-        return [_tool(tool.name, tool.description, tool.parameters) for tool in tools]
+        return [_tool(tool.name, tool.description, plain_object(tool.parameters)) for tool in tools]
     from cantle_ai.apis.tool_schemas import strict_for_openai
 
     strict = [strict_for_openai(tool.parameters) for tool in tools]
@@ -145,7 +147,10 @@ def _declarations(tools: Sequence[ToolDefinition], compat: OpenAICompletionsComp
         strict = [None] * len(tools)
     return [
         _tool(
-            tool.name, tool.description, made.parameters if made else tool.parameters, strict=made is not None
+            tool.name,
+            tool.description,
+            made.parameters if made else plain_object(tool.parameters),
+            strict=made is not None,
         )
         for tool, made in zip(tools, strict, strict=True)
     ]

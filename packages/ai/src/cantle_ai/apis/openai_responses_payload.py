@@ -118,13 +118,15 @@ def _thinking_fields(model: Model, options: StreamOptions, compat: OpenAIRespons
 
 def _tool(tool: ToolDefinition, compat: OpenAIResponsesCompat) -> JsonObject:
     plain: JsonObject = {"type": "function", "name": tool.name, "description": tool.description}
+    from cantle_ai.apis.object_schemas import plain_object
+
     if not compat.supports_strict_mode:
-        return {**plain, "parameters": tool.parameters}
+        return {**plain, "parameters": plain_object(tool.parameters)}
     from cantle_ai.apis.tool_schemas import strict_for_openai
 
     strict = strict_for_openai(tool.parameters)
     if strict is None:
-        return {**plain, "parameters": tool.parameters, "strict": False}
+        return {**plain, "parameters": plain_object(tool.parameters), "strict": False}
     return {**plain, "parameters": strict.parameters, "strict": True}
 
 

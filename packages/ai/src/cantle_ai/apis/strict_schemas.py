@@ -113,7 +113,8 @@ _OF_TYPES = {
     "array": frozenset({"items", "minItems", "maxItems"}),
 }
 """Keywords that only values of one type have."""
-_CHOICES = ("anyOf", "oneOf", "allOf", "$ref")
+_NO_OBJECT = ("anyOf", "oneOf", "allOf", "$ref", "enum", "const", "not")
+"""Keywords that arguments cannot have at their top."""
 
 
 def strict_schema(parameters: JsonObject, dialect: Dialect) -> StrictSchema | None:
@@ -139,7 +140,7 @@ class _Strict:
 
     def schema(self) -> StrictSchema:
         root = self._root
-        if root.get("type", "object") != "object" or not root.keys().isdisjoint(_CHOICES):
+        if root.get("type", "object") != "object" or not root.keys().isdisjoint(_NO_OBJECT):
             raise _Refused  # the arguments must be one object
         body = {key: value for key, value in root.items() if key not in DEFINITIONS}
         body.setdefault("type", "object")

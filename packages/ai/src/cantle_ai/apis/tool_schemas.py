@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from cantle_ai.apis.gemini_schemas import cleaned, gemini_node, openapi_node
+from cantle_ai.apis.object_schemas import plain_object
 from cantle_ai.apis.schema_nodes import DEEPEST, takes_null
 from cantle_ai.apis.schema_references import without_references
 from cantle_ai.apis.strict_schemas import ANTHROPIC, OPENAI, StrictSchema, strict_schema
@@ -22,6 +23,7 @@ from cantle_ai.codec import Json, JsonObject
 __all__ = [
     "gemini_schema",
     "inlined",
+    "object_schema",
     "openapi_schema",
     "strict_for_anthropic",
     "strict_for_openai",
@@ -47,6 +49,14 @@ def strict_for_anthropic(parameters: JsonObject) -> StrictSchema | None:
     "Structured outputs" of Anthropic's documentation, "JSON Schema limitations".
     """
     return _kept(strict_for_anthropic, parameters, lambda: strict_schema(parameters, ANTHROPIC))
+
+
+def object_schema(parameters: JsonObject) -> JsonObject:
+    """`parameters` as a tool can have them that is not strict: an object, with no alternatives at its top.
+
+    The properties of all alternatives are its own. The same object if nothing is to be done.
+    """
+    return _kept(object_schema, parameters, lambda: plain_object(parameters))
 
 
 def inlined(parameters: JsonObject) -> JsonObject:

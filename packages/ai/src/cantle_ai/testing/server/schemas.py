@@ -17,12 +17,17 @@ _NOT_STRICT = frozenset(
     }
 )  # fmt: skip
 """Keywords that strict tools cannot have: "Structured outputs" in OpenAI's documentation, "Supported schemas"."""
+_NOT_AT_THE_TOP = frozenset({"oneOf", "anyOf", "allOf", "enum", "const", "not"})
+"""Refused there by OpenAI, and the first three by Anthropic, whether the tool is strict or not."""
 
 
 def check_schema(schema: JsonObject, path: Path, *, strict: bool = False) -> None:
     """Refuse a schema of arguments that some vendor would refuse. `strict`: the model is held to it."""
     if schema.get("type") != "object":
         raise Refusal("schema", f"{path} must have the type 'object'")
+    combined = schema.keys() & _NOT_AT_THE_TOP
+    if combined:
+        raise Refusal("schema", f"{path} must not have {', '.join(sorted(combined))} at the top level")
     _Schema(schema, strict=strict).check(schema, path)
 
 
