@@ -86,7 +86,9 @@ async def test_a13_redacted_reasoning_is_kept_as_it_came_in_one_piece_or_several
         [
             thought(0, redactedContent="UkVE"),
             stop(0),
-            *(thought(1, redactedContent=p) for p in pieces),
+            thought(1, redactedContent=pieces[0]),
+            said("between", 2),
+            thought(1, redactedContent=pieces[1]),
             stop(1),
             *END,
         ]

@@ -21,6 +21,7 @@ from cantle_ai.apis.bedrock_converse_events import (
     MessageStop,
     Metadata,
     Reasoning,
+    Start,
     ToolUse,
     decode_event,
     events_of_whole,
@@ -91,7 +92,8 @@ class ConverseReader:
 
     def end(self) -> None:
         raw, builder = self._stop_reason, self._builder
-        self._join_redacted()
+        for place in self._redacted:
+            self._join_redacted(place)
         if raw is None:
             raise ProviderError(
                 "The answer was cut off: the stream ended without a stop reason", kind="network"
@@ -109,12 +111,11 @@ class ConverseReader:
             case BlockDelta(index, delta):
                 if delta is not None and index not in self._passed_over:
                     self._delta(index or 0, delta)
-            case BlockStart(index, start):
-                if start is None or start.tool_use is None or start.tool_use.type is not None:
-                    if start is not None:
-                        self._passed_over.add(index or 0)  # what the service does by itself is no answer
+            case BlockStart(index, Start(tool_use)):
+                if tool_use is not None and tool_use.type is None:
+                    self._start_call(index or 0, tool_use)
                 else:
-                    self._start_call(index or 0, start.tool_use)
+                    self._passed_over.add(index or 0)  # what the service does by itself is no answer
             case BlockStop(index):
                 self._end_block(index or 0)
             case MessageStop(stop_reason):
@@ -160,23 +161,23 @@ class ConverseReader:
             self._redacted.setdefault(place, []).append(said.redacted_content)
 
     def _end_block(self, index: int) -> None:
-        self._join_redacted()
+        if (place := self._thinking.get(index)) in self._redacted:
+            self._join_redacted(place)
         for blocks in (self._text, self._thinking, self._calls):
             if (block := blocks.pop(index, None)) is not None:
                 self._builder.end(block)
                 if blocks is self._calls:
                     self._passed_over.add(index)  # what still comes for it would be a call of its own
 
-    def _join_redacted(self) -> None:
-        """Give blocks of redacted reasoning their data, which came as one or more pieces in Base64."""
-        for place, pieces in self._redacted.items():
-            block = self._builder.message.content[place]
-            assert isinstance(block, ThinkingContent)
-            block.signature = _joined(pieces)
-        self._redacted.clear()
+    def _join_redacted(self, place: int) -> None:
+        """Give a block of redacted reasoning its data."""
+        block = self._builder.message.content[place]
+        assert isinstance(block, ThinkingContent)
+        block.signature = _joined(self._redacted[place])
 
 
 def _joined(pieces: Sequence[str]) -> str:
+    """The whole of what came in pieces, each of them Base64 by itself."""
     if len(pieces) == 1:
         return pieces[0]
     try:

@@ -32,6 +32,7 @@ __all__ = [
     "MessageStop",
     "Metadata",
     "Reasoning",
+    "Start",
     "ToolUse",
     "decode_event",
     "events_of_whole",
