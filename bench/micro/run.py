@@ -119,7 +119,7 @@ def _grow(cases: Sequence[Case], asked: argparse.Namespace) -> int:
 def _apis(asked: argparse.Namespace) -> int:
     from bench.micro.apis import measure, table
 
-    lines, within = table(list(measure(rounds=asked.rounds, share=asked.share)))
+    lines, within = table(measure(rounds=asked.rounds, share=asked.share))
     print("\n".join(lines), flush=True)
     return 0 if within else 1
 
