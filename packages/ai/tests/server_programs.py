@@ -6,6 +6,7 @@ with Program(OLLAMA) as program:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -201,8 +202,9 @@ class Program:
                 events = data.startswith(b"data:")
                 self.send_header("content-type", "text/event-stream" if events else "application/json")
                 self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
+                with contextlib.suppress(OSError):  # who asked may have left
+                    self.end_headers()
+                    self.wfile.write(data)
 
             def log_message(self, format: str, *args: object) -> None:
                 pass

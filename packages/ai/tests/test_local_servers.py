@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -162,6 +164,60 @@ async def test_a_server_that_drips_is_not_waited_for_long(transport: Urllib3Tran
         await served_models(at("vllm", peer.url), transport=transport, patience=0.1)
 
 
+async def test_what_starts_a_server_is_written_as_it_is_typed(transport: Urllib3Transport) -> None:
+    with refused_port() as port, pytest.raises(ConfigurationError, match="Start it with `vllm serve MODEL`"):
+        await served_models(at("vllm", f"http://127.0.0.1:{port}"), transport=transport)
+
+
+async def test_the_list_of_ollama_does_not_wait_for_what_it_says_of_each_model(
+    transport: Urllib3Transport,
+) -> None:
+    class Stuck(dict[str, object]):
+        """Answers about the model that is loaded, and about no other."""
+
+        def get(self, key: str, default: object = None) -> object:
+            if key != "loaded":
+                gone.wait(30)
+            return {"capabilities": ["completion", "vision"]}
+
+    gone = threading.Event()
+    names = [*(f"m{number}" for number in range(40)), "loaded"]
+    answers: Answers = {
+        "/api/tags": {"models": [{"model": name} for name in names]},
+        "/api/ps": {"models": [{"model": "loaded", "context_length": 8192}]},
+        "/api/show": Stuck(),
+    }
+    with Program(answers) as program:
+        try:
+            models = await served_models(at("ollama", program.url), transport=transport, patience=0.4)
+        finally:
+            gone.set()
+    assert {model.id for model in models} == {*names}
+    assert (models[0].id, models[0].context_window, models[0].input) == ("loaded", 8192, ("text", "image"))
+    assert {model.context_window for model in models[1:]} == {SMALL_WINDOW}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_refusal_that_calls_itself_a_success_is_told(
+    provider: str, transport: Urllib3Transport
+) -> None:
+    refusal = {"error": "Unexpected endpoint or method. (GET /api/v0/models)"}
+    paths = ("/v1/models", "/api/v0/models", "/api/tags")
+    with Program(dict.fromkeys(paths, refusal)) as program:
+        with pytest.raises(ConfigurationError, match="refuses to list its models: Unexpected endpoint"):
+            await served_models(at(provider, program.url), transport=transport)
+
+
+async def test_ids_that_cannot_be_shown_are_no_models(transport: Urllib3Transport) -> None:
+    odd = ["", "red\x1b[31m", "two\nlines", "\u202eback", "\ud800"]
+    entries = [{"id": name, "model": name, "type": "llm"} for name in [*odd, "org/модель:q4 K"]]
+    paths = ("/v1/models", "/api/v0/models", "/api/tags")
+    listed: Answers = {"data": entries, "models": entries}
+    for provider in PROVIDERS:
+        (model,) = await served(provider, dict.fromkeys(paths, listed), transport)
+        assert model.id == "org/модель:q4 K"
+
+
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'"text"', b"\xff\x00", b""])
 async def test_something_else_that_listens_there_is_no_server(
     body: bytes, transport: Urllib3Transport
@@ -193,7 +249,7 @@ async def test_odd_lists_have_no_models(provider: str, answer: Answers, transpor
     assert await served(provider, dict.fromkeys(paths, answer), transport) == []
 
 
-@pytest.mark.parametrize("size", [None, 0, -1, "x", 1.5, True, [], {}])
+@pytest.mark.parametrize("size", [None, 0, -1, "x", 1.5, True, [], {}, 10**30, "9" * 5000])
 async def test_a_window_that_is_none_is_taken_for_a_small_one(
     size: object, transport: Urllib3Transport
 ) -> None:
@@ -267,6 +323,29 @@ async def test_models_are_served_after_they_were_asked_for_and_at_no_other_time(
         await models.refresh()
         assert len(models.list("llama.cpp")) == 1
         await models.refresh("openai")  # is no server
+        await models.aclose()
+
+
+async def test_the_models_of_a_server_stay_while_it_is_asked_again() -> None:
+    asked, answer = threading.Event(), threading.Event()
+    listed = b'{"data": [{"id": "m"}]}'
+
+    def serve(link: Link) -> None:
+        if asked.is_set():
+            answer.wait(30)
+        link.answer(listed, "content-type: application/json")
+        asked.set()
+
+    with Peer(serve) as peer:
+        models = Models(providers=[at("vllm", peer.url)], environ={})
+        await models.refresh("vllm")
+        again = asyncio.create_task(models.refresh("vllm"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert models.find("vllm", "m") is not None
+        answer.set()
+        await again
+        assert models.find("vllm", "m") is not None
         await models.aclose()
 
 

@@ -19,6 +19,7 @@ Nothing is asked before :func:`served_models` is called.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import pairwise
@@ -28,7 +29,7 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
-from cantle_ai.apis.http_errors import error_from_response, redacted, secrets_of
+from cantle_ai.apis.http_errors import error_from_json, error_from_response, redacted, secrets_of
 from cantle_ai.codec import Json, JsonObject, decode_json, wire_json
 from cantle_ai.errors import ConfigurationError, ProviderError
 from cantle_ai.model import LocalServer, Model, Provider
@@ -48,6 +49,8 @@ _LONGEST_ANSWER = 16 * 1024 * 1024
 _AT_ONCE = 8
 _ANSWER = 4
 """The longest answer is a quarter of the window."""
+_DIGITS = 10
+"""No window has so many."""
 _FREE = Price(input=0.0, output=0.0, cache_read=0.0, cache_write=0.0)
 
 _STARTS: Mapping[str, str] = {
@@ -76,7 +79,7 @@ async def served_models(
         raise ConfigurationError(None, f"The provider {provider.id} cannot be asked for its models")
     server = _Server(provider, transport, headers or {}, patience)
     try:
-        async with asyncio.timeout(_WHOLE * patience):
+        async with asyncio.timeout_at(server.deadline):
             found = await _LISTS[provider.server](server)
     except TimeoutError:
         raise server.problem("did not answer in time") from None
@@ -144,6 +147,10 @@ class _Server:
         self, provider: Provider, transport: Transport, headers: Mapping[str, str], patience: float
     ) -> None:
         self._patience = patience
+        self.deadline = asyncio.get_running_loop().time() + _WHOLE * patience
+        """For all of its answers, by the loop's clock."""
+        self.details_deadline = self.deadline - patience / 2
+        """For what it says of single models, which the list can do without."""
         self._provider = provider
         self._transport = transport
         self._headers = {name.lower(): value for name, value in headers.items()}
@@ -173,7 +180,7 @@ class _Server:
         steps.append(f"give the provider {provider.id} its baseUrl in models.json")
         return ConfigurationError(
             None,
-            f"{provider.name} at {self.root} {what}. {steps[0].capitalize()}, or {', or '.join(steps[1:])}",
+            f"{provider.name} at {self.root} {what}. S{', or '.join(steps)[1:]}",
         )
 
     async def _ask(self, request: HttpRequest) -> JsonObject:
@@ -200,6 +207,8 @@ class _Server:
             answer = None
         if not isinstance(answer, dict):
             raise self.problem("sent something else than its list of models")
+        if answer.get("error"):  # LM Studio says so with a status of 200
+            raise self._refusal(error_from_json(answer["error"]), request)
         return answer
 
     def _refusal(self, error: ProviderError, request: HttpRequest) -> ConfigurationError:
@@ -223,9 +232,9 @@ async def _llama_cpp(server: _Server) -> list[_Found]:
     listed = _objects((await server.get("/v1/models")).get("data"))
     found: list[_Found] = []
     for entry in listed:
-        model_id = entry.get("id")
+        model_id = _id(entry.get("id"))
         writes = _object(entry.get("architecture")).get("output_modalities")
-        if not isinstance(model_id, str) or (isinstance(writes, list) and "decisions" in writes):
+        if model_id is None or (isinstance(writes, list) and "decisions" in writes):
             continue
         status = entry.get("status")
         if isinstance(status, dict) and (
@@ -270,8 +279,8 @@ def _thinks(template: str) -> Literal["no", "template", "effort"]:
 def _size_argument(arguments: Json) -> int | None:
     if isinstance(arguments, list):
         for name, value in pairwise(arguments):
-            if name in _SIZE_ARGUMENTS and isinstance(value, str) and value.isdecimal():
-                return int(value) or None
+            if name in _SIZE_ARGUMENTS and isinstance(value, str):
+                return _count(value)
     return None
 
 
@@ -288,15 +297,20 @@ async def _ollama(server: _Server) -> list[_Found]:
         for entry in _objects((await server.detail("/api/ps")).get("models"))
         if (name := _name(entry))
     }
-    places = asyncio.Semaphore(_AT_ONCE)
+    details: dict[str, JsonObject] = {}
+    left = iter(sorted(names, key=lambda name: name not in running))
 
-    async def show(name: str) -> _Found | None:
-        async with places:
-            return _ollama_model(name, await server.detail("/api/show", {"model": name}), running)
+    async def show() -> None:
+        for name in left:
+            details[name] = await server.detail("/api/show", {"model": name})
 
-    async with asyncio.TaskGroup() as group:
-        shown = [group.create_task(show(name)) for name in names]
-    return [found for task in shown if (found := task.result()) is not None]
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout_at(server.details_deadline), asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(show())
+    return [
+        found for name in names if (found := _ollama_model(name, details.get(name, {}), running)) is not None
+    ]
 
 
 def _ollama_model(name: str, shown: JsonObject, running: Mapping[str, int | None]) -> _Found | None:
@@ -332,8 +346,7 @@ def _ollama_window(shown: JsonObject) -> int:
 
 
 def _name(entry: JsonObject) -> str | None:
-    name = entry.get("model", entry.get("name"))
-    return name if isinstance(name, str) else None
+    return _id(entry.get("model", entry.get("name")))
 
 
 # --- LM Studio
@@ -343,8 +356,8 @@ async def _lm_studio(server: _Server) -> list[_Found]:
     """The models that are on the disk: it loads one when it is asked for."""
     found: list[_Found] = []
     for entry in _objects((await server.get("/api/v0/models")).get("data")):
-        model_id, kind = entry.get("id"), entry.get("type")
-        if not isinstance(model_id, str) or kind not in ("llm", "vlm"):
+        model_id, kind = _id(entry.get("id")), entry.get("type")
+        if model_id is None or kind not in ("llm", "vlm"):
             continue
         loaded = entry.get("state") == "loaded"
         size = _count(entry.get("loaded_context_length"))
@@ -361,7 +374,7 @@ async def _openai(server: _Server) -> list[_Found]:
     return [
         _Found(id=model_id, window=_count(entry.get("max_model_len")), loaded=True)
         for entry in _objects((await server.get("/v1/models")).get("data"))
-        if isinstance(model_id := entry.get("id"), str)
+        if (model_id := _id(entry.get("id"))) is not None
     ]
 
 
@@ -381,8 +394,13 @@ def _objects(raw: Json) -> list[JsonObject]:
     return [entry for entry in raw if isinstance(entry, dict)] if isinstance(raw, list) else []
 
 
+def _id(raw: Json) -> str | None:
+    """An id that can be shown; no program gives its models others."""
+    return raw if isinstance(raw, str) and raw and raw.isprintable() else None
+
+
 def _count(raw: Json) -> int | None:
-    """A positive number of tokens."""
+    """A number of tokens that can be one."""
     if isinstance(raw, str) and raw.isdecimal():
-        raw = int(raw)
-    return raw if type(raw) is int and raw > 0 else None
+        raw = int(raw[: _DIGITS + 1])
+    return raw if type(raw) is int and 0 < raw < 10**_DIGITS else None

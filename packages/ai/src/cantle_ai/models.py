@@ -167,9 +167,10 @@ class Models:
 
         async with asyncio.TaskGroup() as group:
             for shelf in asked:
-                shelf.serve(())
                 if may_listen(shelf.provider.base_url):
                     group.create_task(ask(shelf))
+                else:
+                    shelf.serve(())
 
     def configured(self, provider_id: str) -> bool:
         """Whether a request to the provider would have a key, as far as can be told without running a command."""
@@ -281,11 +282,15 @@ class Models:
     async def _ask(self, shelf: ModelShelf) -> None:
         from cantle_ai.local_servers import served_models
 
-        shelf.serve(())
-        auth = (await self._auth.resolve(shelf.provider, None, None)).auth
-        headers = {"authorization": f"Bearer {auth.api_key}"} if auth.api_key else {}
-        headers.update({name.lower(): value for name, value in auth.headers.items()})
-        shelf.serve(await served_models(shelf.provider, transport=self._port(), headers=headers))
+        try:
+            auth = (await self._auth.resolve(shelf.provider, None, None)).auth
+            headers = {"authorization": f"Bearer {auth.api_key}"} if auth.api_key else {}
+            headers.update({name.lower(): value for name, value in auth.headers.items()})
+            found = await served_models(shelf.provider, transport=self._port(), headers=headers)
+        except ConfigurationError:
+            shelf.serve(())
+            raise
+        shelf.serve(found)
 
     def _provider_of(self, model: Model) -> Provider:
         provider = self.provider(model.provider)
