@@ -12,6 +12,7 @@ from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.errors import ConfigurationError
+from cantle_ai.history import INTERRUPTED
 from cantle_ai.messages import Message, ToolResultMessage, UserMessage
 from cantle_ai.model import NamedTool, ResponseSchema, StreamOptions
 from cantle_ai.testing.server.server import StrictServer
@@ -55,6 +56,12 @@ async def test_the_request_whole():
 
 def test_the_output_limit_is_the_model_s_unless_one_is_given():
     assert body_of(model(max_tokens=77), HELLO)["generationConfig"] == {"maxOutputTokens": 77}
+
+
+@pytest.mark.parametrize(("wanted", "sent"), [(10**6, 77), (78, 77), (5, 5), (0, 1)])
+def test_no_more_output_is_asked_for_than_the_model_can_give(wanted, sent):
+    body = body_of(model(max_tokens=77), HELLO, StreamOptions(max_tokens=wanted))
+    assert body["generationConfig"] == {"maxOutputTokens": sent}
 
 
 async def test_a_bearer_token_goes_out_as_one():
@@ -196,6 +203,16 @@ def test_b15_results_are_output_or_error_in_one_content_in_order():
         ("a", {"error": "one"}),
         ("b", {"output": "x\ny"}),
     ]
+
+
+@pytest.mark.fault("B15")
+def test_b15_without_ids_responses_stand_in_the_order_of_the_calls():
+    calls = [ToolCall(name, "go", {}) for name in "abc"]
+    history = [user("x"), answer_by(OLD, *calls), result("c", "three", IMAGE), result("a", "one", IMAGE)]
+    sent = contents(OLD, *history, user("and?"))
+    responses = [part["functionResponse"]["response"] for part in sent[2]["parts"]]
+    assert responses == [{"output": "one"}, {"error": INTERRUPTED}, {"output": "three"}]
+    assert sent[3]["parts"][1:] == [INLINE, INLINE, {"text": "and?"}]
 
 
 @pytest.mark.fault("B15")

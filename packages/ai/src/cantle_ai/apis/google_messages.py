@@ -7,8 +7,9 @@
                                                      "parts"?: [{"inlineData"}], "id"?}}]}
 
 Messages of one role that follow each other are one content; the responses to the calls of an answer are one of
-their own, in the order of the calls' results. Older models take no image in a response: those of a batch follow it
-in a user's content.
+their own, in the order of the results. Older models know no ids: for them it is the order of the calls, which alone
+tells two calls of one function apart. They take no image in a response either: those of a batch follow it in a
+user's content.
 
 The bytes of a message's parts depend on the message, the model and its quirks, never on what comes later: so those
 of one request begin those of the next, which is what Google's caching of prompts lives on. They are kept in the
@@ -18,7 +19,7 @@ message's own `wire`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from cantle_ai.apis.google_compat import GoogleCompat
@@ -95,7 +96,7 @@ class _Encoder:
                 groups.append((group, [parts]))
 
         images: list[bytes] = []
-        for turn in turns:
+        for turn in turns if self._compat.supports_call_ids else _in_order_of_calls(turns):
             is_result = isinstance(turn.message, ToolResultMessage)
             if images and not is_result:
                 add("user", b",".join([_text(_IMAGES_LEAD), *images]))
@@ -192,6 +193,22 @@ class _Encoder:
         if self._compat.supports_call_ids:
             plain["id"] = turn.call_id
         return {"functionResponse": plain}
+
+
+def _in_order_of_calls(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """The turns, the results of each answer in the order of its calls."""
+    results: list[Turn] = []
+    places: dict[str, int] = {}
+    for turn in turns:
+        if isinstance(turn.message, ToolResultMessage):
+            results.append(turn)
+            continue
+        yield from sorted(results, key=lambda result: places[result.call_id])
+        results = []
+        if isinstance(turn.message, AssistantMessage):
+            places = {call_id: place for place, call_id in enumerate(turn.ids)}
+        yield turn
+    yield from sorted(results, key=lambda result: places[result.call_id])
 
 
 def _group(turn: Turn) -> _Group:

@@ -43,8 +43,8 @@ def request_body(model: Model, context: Context, options: StreamOptions, compat:
 
 
 def _generation(model: Model, options: StreamOptions, compat: GoogleCompat) -> JsonObject:
-    limit = model.max_tokens if options.max_tokens is None else options.max_tokens
-    generation: JsonObject = {"maxOutputTokens": limit}
+    wanted = model.max_tokens if options.max_tokens is None else options.max_tokens
+    generation: JsonObject = {"maxOutputTokens": max(1, min(wanted, model.max_tokens))}
     if options.temperature is not None:
         generation["temperature"] = options.temperature
     thinking = thinking_config(model, options, compat)
