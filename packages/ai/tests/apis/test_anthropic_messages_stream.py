@@ -13,6 +13,7 @@ from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from cantle_ai.model import StreamOptions
 from cantle_ai.overflow import is_overflow
 from cantle_ai.retry import retryable
 from cantle_ai.sse import ServerSentEvent
@@ -451,6 +452,17 @@ async def test_a_connection_that_breaks_after_the_stop_reason_has_done_no_harm()
 
     asked = await ask(serve)
     assert (asked.message.stop_reason, asked.message.text) == ("stop", "hi")
+
+
+async def test_a_connection_that_falls_silent_after_the_stop_reason_has_done_no_harm():
+    def serve(link: Link) -> None:
+        link.request()
+        link.head("content-type: text/event-stream", "transfer-encoding: chunked")
+        link.chunk(start() + said("hi") + event("message_delta", delta={"stop_reason": "end_turn"}))
+        link.wait_gone()
+
+    asked = await ask(serve, options=StreamOptions(timeout=0.2))
+    assert (asked.message.stop_reason, asked.message.text) == ("stop", "hi"), asked.message.error_message
 
 
 async def test_an_endpoint_of_another_api_is_not_taken_for_an_answer():

@@ -162,8 +162,8 @@ class _Body:
         except SseError as error:
             raise ProviderError(f"The answer is not a stream of events: {error}", kind="protocol") from None
         except TransportError as error:
-            # The last words of a whole answer, which servers cut off: it is whole all the same.
-            if not reader.complete or error.kind != "network":
+            # The last words of a whole answer, which servers cut off or never say: it is whole all the same.
+            if not reader.complete or error.kind not in ("network", "timeout"):
                 raise
 
     def unexpected(self) -> ProviderError:
