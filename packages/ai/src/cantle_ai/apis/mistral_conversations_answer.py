@@ -200,6 +200,9 @@ class MistralReader:
         The index alone does not tell: several calls of one answer come with the index 0.
         """
         said = None if delta.id in _NO_ID else delta.id
+        newest = self._calls[-1] if self._calls else None
+        if newest is not None and said is not None and newest.id == said:
+            return newest  # as nearly all pieces do
         if said is not None:
             return next((call for call in self._calls if call.id == said), None)
         last = next((call for call in reversed(self._calls) if delta.index in (None, call.index)), None)

@@ -24,12 +24,16 @@ from cantle_ai.usage import Usage
 __all__ = ["Chunk", "Delta", "FunctionDelta", "Part", "ToolCallDelta", "decode_chunk", "thought_of"]
 
 
+class ThoughtText(Struct, gc=False):
+    text: str | None = None
+
+
 class Part(Struct, gc=False):
     """A piece of a content that is a list."""
 
     type: str | None = None
     text: str | None = None
-    thinking: Any = None
+    thinking: str | list[ThoughtText | None] | None = None
     signature: str | None = None
 
 
@@ -114,12 +118,9 @@ def decode_chunk(data: bytes) -> Chunk | None:
 def thought_of(part: Part) -> str:
     """The text of a thinking part: of its list of texts, or of a plain string."""
     thinking = part.thinking
-    if isinstance(thinking, str):
-        return thinking
-    if not isinstance(thinking, list):
-        return ""
-    texts = (piece.get("text") if isinstance(piece, dict) else piece for piece in thinking)
-    return "".join(text for text in texts if isinstance(text, str))
+    if isinstance(thinking, list):
+        return "".join([piece.text for piece in thinking if piece is not None and piece.text])
+    return thinking or ""
 
 
 def _lenient(raw: Json) -> Chunk | None:
@@ -162,9 +163,16 @@ def _part(raw: Json) -> Part | None:
     return Part(
         type=_text(raw.get("type")),
         text=_text(raw.get("text")),
-        thinking=raw.get("thinking"),
+        thinking=_thinking(raw.get("thinking")),
         signature=_text(raw.get("signature")),
     )
+
+
+def _thinking(raw: Json) -> str | list[ThoughtText | None] | None:
+    if isinstance(raw, list):
+        texts = (piece.get("text") if isinstance(piece, dict) else piece for piece in raw)
+        return [ThoughtText(_text(text)) for text in texts]
+    return "" if raw is not None and not isinstance(raw, str) else raw
 
 
 def _call(raw: Json) -> ToolCallDelta | None:
