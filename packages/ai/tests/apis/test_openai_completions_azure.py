@@ -51,6 +51,10 @@ async def asked(environ: Mapping[str, str]) -> tuple[HttpRequest | None, str]:
         ),
         ({"AZURE_OPENAI_RESOURCE_NAME": "r"}, "https://r.openai.azure.com/openai/v1/chat/completions"),
         ({"AZURE_OPENAI_BASE_URL": "https://p/own/v1/"}, "https://p/own/v1/chat/completions"),
+        (
+            {"AZURE_OPENAI_BASE_URL": "https://p/openai/deployments/d?api-version=2024-10-21"},
+            "https://p/openai/deployments/d/chat/completions?api-version=2024-10-21",
+        ),
     ],
 )
 async def test_the_address_is_the_resources(environ: dict[str, str], url: str) -> None:

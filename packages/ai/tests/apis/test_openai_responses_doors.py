@@ -76,9 +76,21 @@ async def test_azures_address_version_and_deployments_come_from_variables():
     ({"AZURE_OPENAI_RESOURCE_NAME": "res"}, "https://x.example", "https://res.openai.azure.com/openai/v1"),
     ({"AZURE_OPENAI_BASE_URL": "https://a.example/v1", "AZURE_OPENAI_RESOURCE_NAME": "res"}, "", "https://a.example/v1"),
     ({"AZURE_OPENAI_BASE_URL": " "}, "https://x.example", "https://x.example/openai/v1"),
+    ({"AZURE_OPENAI_BASE_URL": "a.example"}, "", "https://a.example/openai/v1"),
+    ({"AZURE_OPENAI_BASE_URL": "https://a.example//openai//v1//"}, "", "https://a.example/openai/v1"),
+    ({"AZURE_OPENAI_BASE_URL": "https://a.example/openai/v1/chat/completions"}, "", "https://a.example/openai/v1"),
+    ({"AZURE_OPENAI_RESOURCE_NAME": "res.openai.azure.com"}, "", "https://res.openai.azure.com/openai/v1"),
+    ({"AZURE_OPENAI_RESOURCE_NAME": "https://res.openai.azure.com/"}, "", "https://res.openai.azure.com/openai/v1"),
 ])  # fmt: skip
 def test_where_azure_is(variables, row, wanted):
     assert azure_base_url(model(**AZURE, base_url=row), variables) == wanted
+
+
+def test_an_address_that_is_none_is_told():
+    with pytest.raises(
+        ConfigurationError, match=r'"http://\[::1" is not the address .* AZURE_OPENAI_BASE_URL'
+    ):
+        azure_base_url(model(**AZURE), {"AZURE_OPENAI_BASE_URL": "http://[::1"})
 
 
 def test_an_address_that_says_its_version_keeps_it():

@@ -184,6 +184,11 @@ async def test_items_that_all_have_the_same_place_are_told_apart():
     assert asked.message.tool_calls == [READ]
 
 
+async def test_whole_items_that_all_have_the_same_place_are_told_apart():
+    asked = await ask([done(0, **call(1)), done(0, **call(1)), done(0, **call(2)), completed()])
+    assert [each.id for each in asked.message.tool_calls] == ["call_1|fc_1", "call_2|fc_2"]
+
+
 async def test_the_last_event_may_name_everything_anew():
     asked = await ask(
         [
@@ -388,6 +393,8 @@ async def test_what_a_filter_stopped_is_an_error():
     ([event("error", error={"type": "overloaded_error", "message": "Too busy"})], "Too busy", True),
     ([b'data: {"error": {"message": "bad key", "code": "invalid_api_key"}}\n\n'], "bad key", False),
     ([b'event: error\ndata: {"message": "named", "code": "server_error"}\n\n'], "named", True),
+    ([event("error")], "did not say which", True),
+    ([event("error", error={})], "did not say which", True),
     ([event("response.cancelled", response=response(status="cancelled"))], "cancelled", False),
 ])  # fmt: skip
 async def test_failures_inside_the_stream(events, said, again):

@@ -6,6 +6,7 @@ They are a user's own, so they come from variables: `AZURE_OPENAI_BASE_URL`, `AZ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -20,18 +21,20 @@ _DEPLOYMENTS = "AZURE_OPENAI_DEPLOYMENT_NAME_MAP"
 _VERSION = "AZURE_OPENAI_API_VERSION"
 _DEFAULT_VERSION = "v1"
 _API_PATH = "/openai/v1"
+_REQUESTS = ("/responses", "/chat/completions")
 
 
 def azure_base_url(model: Model, environ: Mapping[str, str]) -> str:
     """The address of the API, without a `/` at its end: the variables', else the model's.
 
-    An address without a path, or with `/openai` alone, is that of a resource, whose API is below it.
-    Raises :class:`ConfigurationError` when there is none.
+    An address without a path, or with `/openai` alone, is that of a resource, whose API is below it; one that goes
+    on to a request is cut there. Raises :class:`ConfigurationError` when there is none, or it is no address.
     """
     resource = environ.get(_RESOURCE, "").strip()
     given = environ.get(_BASE_URL, "").strip()
     if not given and resource:
-        given = f"https://{resource}.openai.azure.com"
+        # Azure shows the address beside the name, and it is easily taken for it.
+        given = resource if "." in resource or "/" in resource else f"{resource}.openai.azure.com"
     given = given or model.base_url
     if not given:
         raise ConfigurationError(
@@ -39,18 +42,25 @@ def azure_base_url(model: Model, environ: Mapping[str, str]) -> str:
             f"The provider {model.provider} has no address. Set {_BASE_URL} to that of your resource, or "
             f"{_RESOURCE} to its name, or give the provider a baseUrl in models.json",
         )
-    parts = urlsplit(given)
-    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
+    try:
+        parts = urlsplit(given if "://" in given else f"https://{given}")
+    except ValueError:
+        raise ConfigurationError(
+            None, f'"{given}" is not the address of a resource. Correct {_BASE_URL}'
+        ) from None
+    path = re.sub("/{2,}", "/", parts.path).rstrip("/")
+    for request in _REQUESTS:
+        path = path.removesuffix(request)
     if path in ("", "/openai"):
         path = _API_PATH
     return urlunsplit(parts._replace(path=path, fragment=""))
 
 
-def azure_url(base_url: str, path: str, environ: Mapping[str, str]) -> str:
-    """`path` below `base_url`, with the version of the API; one that the address has itself stays."""
+def azure_url(base_url: str, path: str, environ: Mapping[str, str] | None = None) -> str:
+    """`path` below `base_url`; with `environ`, also the version of the API, unless the address has one itself."""
     parts = urlsplit(base_url)
     query = parts.query
-    if "api-version=" not in query:
+    if environ is not None and "api-version=" not in query:
         version = urlencode({"api-version": environ.get(_VERSION, "").strip() or _DEFAULT_VERSION})
         query = f"{query}&{version}" if query else version
     return urlunsplit(parts._replace(path=f"{parts.path}{path}", query=query))

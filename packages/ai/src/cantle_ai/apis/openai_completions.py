@@ -69,12 +69,12 @@ def _request(
         merged["authorization"] = f"Bearer {auth.api_key}"
     for more in (auth.headers, options.headers):
         merged.update({name.lower(): value for name, value in more.items()})
-    base_url, name = model.base_url, model.id
+    url, name = f"{model.base_url.rstrip('/')}/chat/completions", model.id
     if compat.azure_resource:
-        from cantle_ai.apis.azure_openai_address import azure_base_url, deployment_name
+        from cantle_ai.apis.azure_openai_address import azure_base_url, azure_url, deployment_name
 
-        base_url, name = azure_base_url(model, auth.environ), deployment_name(model.id, auth.environ)
-    url = f"{base_url.rstrip('/')}/chat/completions"
+        url = azure_url(azure_base_url(model, auth.environ), "/chat/completions")
+        name = deployment_name(model.id, auth.environ)
     body = request_body(model, context, options, compat, name=name)
     return HttpRequest("POST", url, merged, body, options.timeout)
 

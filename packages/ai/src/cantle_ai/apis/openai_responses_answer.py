@@ -200,6 +200,8 @@ class Answer:
                 item = self._items.get(event.output_index)
             elif self._received and not self._received[-1].done:
                 item = self._received[-1]
+            if item is not None and item.done and fields and item.fields.get("id") != id:
+                item = None  # some servers say 0 for every place
         if item is None or item.kind != kind:
             item = self._new(kind, fields or {}, event.output_index, event.item_id)
         return item

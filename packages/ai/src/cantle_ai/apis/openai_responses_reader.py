@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cantle_ai.apis.http_errors import error_from_json, unexpected_body
+from cantle_ai.apis.http_errors import error_from_json
 from cantle_ai.apis.http_stream import AnswerReader
 from cantle_ai.apis.openai_responses_answer import Answer
 from cantle_ai.apis.openai_responses_compat import OpenAIResponsesCompat
@@ -93,4 +93,4 @@ def _reported(raw: Json, error: Json) -> ProviderError:
         return error_from_json(error)
     if isinstance(raw, dict) and (raw.get("message") or raw.get("code")):
         return error_from_json({key: value for key, value in raw.items() if key != "type"})
-    return unexpected_body(b"" if raw is None else str(raw).encode())
+    return ProviderError("The provider reported an error, and did not say which", code="server_error")
