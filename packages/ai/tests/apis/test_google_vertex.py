@@ -190,18 +190,50 @@ async def test_a_token_that_is_about_to_end_is_not_used_again():
     assert len(tokens) == 2
 
 
-async def test_a_token_that_was_refused_is_not_used_again():
+REFUSED = b'{"error": {"code": 401, "message": "no ya29.secret-%d", "status": "UNAUTHENTICATED"}}'
+
+
+async def test_a_token_that_was_refused_is_renewed_and_the_request_made_again():
+    tokens: list[str] = []
+
+    def serve(link: Link) -> None:
+        if len(tokens) == 1:
+            link.answer(REFUSED % 0, status="401 Unauthorized")
+        else:
+            link.events(*OK)
+
+    with Peer(lambda link: metadata(link, tokens)) as peer:
+        asked = await asked_of(serve, machine(peer, **PLACE))
+    assert asked.message.text == "ok", asked.message.error_message
+    sent = [request.headers["authorization"] for request in asked.requests]
+    assert sent == ["Bearer ya29.secret-0", "Bearer ya29.secret-1"]
+
+
+async def test_tokens_that_are_all_refused_are_asked_for_twice_and_not_used_again():
     tokens: list[str] = []
     with Peer(lambda link: metadata(link, tokens)) as peer:
         api = GoogleVertex()
-        refused = b'{"error": {"code": 401, "message": "no ya29.secret-0", "status": "UNAUTHENTICATED"}}'
-        asked = await asked_of(
-            lambda link: link.answer(refused, status="401 Unauthorized"), machine(peer, **PLACE), api=api
-        )
-        assert asked.details["status"] == 401
+
+        def serve(link: Link) -> None:
+            link.answer(REFUSED % (len(tokens) - 1), status="401 Unauthorized")
+
+        asked = await asked_of(serve, machine(peer, **PLACE), api=api)
+        assert (asked.details["status"], len(asked.requests)) == (401, 2)
         assert "ya29" not in str(asked.message.to_json())
         asked = await asked_of(OK, machine(peer, **PLACE), api=api)
-        assert asked.requests[0].headers["authorization"] == "Bearer ya29.secret-1"
+        assert asked.requests[0].headers["authorization"] == "Bearer ya29.secret-2"
+
+
+async def test_an_error_inside_an_answer_is_never_asked_again():
+    tokens: list[str] = []
+    with Peer(lambda link: metadata(link, tokens)) as peer:
+        asked = await asked_of([chunk("par"), b"data: " + REFUSED % 0 + b"\n\n"], machine(peer, **PLACE))
+    assert (asked.message.text, asked.message.stop_reason, len(asked.requests)) == ("par", "error", 1)
+
+
+async def test_a_refused_token_that_was_given_is_not_sent_twice():
+    asked = await asked_of(lambda link: link.answer(REFUSED % 0, status="401 Unauthorized"), TOKEN)
+    assert (asked.details["status"], len(asked.requests)) == (401, 1)
 
 
 async def test_something_else_that_answers_there_is_no_metadata_server():

@@ -212,12 +212,52 @@ async def test_a_short_token_is_renewed_and_a_refused_one_forgotten(tmp_path):
         with Peer(server) as peer:
             transport = Rerouted(peer.url)
             tokens = GoogleCloudTokens()
-            await tokens.token(environ(path), transport)
+            first = await tokens.token(environ(path), transport)
             if forgets:
-                tokens.forget(environ(path))
+                tokens.forget(environ(path), first)
             await tokens.token(environ(path), transport)
             await transport.aclose()
         assert len(server.asked) == requests
+
+
+@with_google_auth
+async def test_a_token_is_not_lost_when_its_predecessor_is_refused_to_several(tmp_path):
+    server = TokenServer()
+    path = written(tmp_path, USER)
+    with Peer(server) as peer:
+        transport = Rerouted(peer.url)
+        tokens = GoogleCloudTokens()
+        old = await tokens.token(environ(path), transport)
+
+        async def refused():
+            tokens.forget(environ(path), old)
+            return await tokens.token(environ(path), transport)
+
+        got = [refused() for _ in range(8)]
+        assert {token.value for token in await asyncio.gather(*got)} == {"ya29.1"}
+        tokens.forget(environ(path), old)
+        assert (await tokens.token(environ(path), transport)).value == "ya29.1"
+        await transport.aclose()
+    assert len(server.asked) == 2
+
+
+@with_google_auth
+async def test_who_gives_up_leaves_the_token_to_the_others(tmp_path):
+    server = TokenServer()
+    path = written(tmp_path, USER)
+    with Peer(server) as peer:
+        transport = Rerouted(peer.url)
+        tokens = GoogleCloudTokens()
+        server.open.clear()
+        tasks = [asyncio.create_task(tokens.token(environ(path), transport)) for _ in range(8)]
+        await asyncio.to_thread(server.waiting.wait, 10)
+        tasks[0].cancel()
+        server.open.set()
+        got = await asyncio.gather(*tasks, return_exceptions=True)
+        await transport.aclose()
+    assert isinstance(got[0], asyncio.CancelledError)
+    assert {token.value for token in got[1:] if isinstance(token, AccessToken)} == {"ya29.1"}, got
+    assert len(got[1:]) == 7
 
 
 @with_google_auth

@@ -34,7 +34,7 @@ from cantle_ai.stream import EventSource
 from cantle_ai.transport.port import HttpRequest, Transport
 
 if TYPE_CHECKING:
-    from cantle_ai.auth.google_cloud import GoogleCloudTokens
+    from cantle_ai.auth.google_cloud import AccessToken, GoogleCloudTokens
 
 __all__ = ["GoogleVertex"]
 
@@ -62,64 +62,76 @@ class GoogleVertex:
             builder: AnswerBuilder, signal: AbortSignal
         ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
             body = request_body(model, context, options, compat_of(model))
-            request = await self._request(model, options, body, transport, auth)
-            reader = GoogleReader(builder, model.id, context)
-            answer = stream_answer(
-                request, reader, builder, options=options, transport=transport, signal=signal
-            )
-            try:
-                async with aclosing(answer):
-                    async for batch in answer:
-                        yield batch
-            except ProviderError as error:
-                if error.status == 401 and self._tokens is not None:
-                    self._tokens.forget(auth.environ)
-                raise
+            for last_try in (False, True):
+                token = await self._token(transport, auth, options)
+                request = _request(model, options, body, auth, token)
+                reader = GoogleReader(builder, model.id, context)
+                answer = stream_answer(
+                    request, reader, builder, options=options, transport=transport, signal=signal
+                )
+                begun = False
+                try:
+                    async with aclosing(answer):
+                        async for batch in answer:
+                            begun = True
+                            yield batch
+                    return
+                except ProviderError as error:
+                    if error.status != 401 or token is None or self._tokens is None:
+                        raise
+                    # A token may end before its time. The next one is asked for at once, but only once.
+                    self._tokens.forget(auth.environ, token)
+                    if begun or last_try:
+                        raise
 
         return events
 
     async def aclose(self) -> None:
         self._tokens = None
 
-    async def _request(
-        self, model: Model, options: StreamOptions, body: bytes, transport: Transport, auth: RequestAuth
-    ) -> HttpRequest:
-        if auth.api_key is not None and auth.kind == "key":
-            address = f"{_root(model.base_url, _GLOBAL)}/{_model_path(model.id)}"
-            return google_request(address, body, {"x-goog-api-key": auth.api_key}, auth, options)
-        credential, project = await self._credential(transport, auth, options)
-        project = _variable(auth.environ, "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT") or project
-        location = _variable(auth.environ, "GOOGLE_CLOUD_LOCATION")
-        if project is None or location is None:
-            missing = "GOOGLE_CLOUD_PROJECT" if project is None else "GOOGLE_CLOUD_LOCATION"
-            raise ConfigurationError(
-                None,
-                f"Vertex AI needs a project and a location: set {missing}, or give an API key in GOOGLE_CLOUD_API_KEY",
-            )
-        place = f"projects/{quote(project, safe=':')}/locations/{quote(location, safe='')}"
-        address = f"{_root(model.base_url, location)}/{place}/{_model_path(model.id)}"
-        return google_request(address, body, credential, auth, options)
-
-    async def _credential(
+    async def _token(
         self, transport: Transport, auth: RequestAuth, options: StreamOptions
-    ) -> tuple[Mapping[str, str], str | None]:
-        """The headers of the token, and the project that it belongs to, where that is known."""
+    ) -> AccessToken | None:
+        """The token of the cloud credentials; None where something else authorises the request."""
         if auth.api_key is not None:
-            return {"authorization": f"Bearer {auth.api_key}"}, None
+            return None
         if any(name.lower() == "authorization" for name in (*auth.headers, *options.headers)):
-            return {}, None  # a gateway's own
+            return None  # a gateway's own
         if self._tokens is None:
             from cantle_ai.auth.google_cloud import GoogleCloudTokens
 
             self._tokens = GoogleCloudTokens()
-        token = await self._tokens.token(auth.environ, transport)
-        headers = {"authorization": f"Bearer {token.value}"}
-        if token.quota_project:
-            headers["x-goog-user-project"] = token.quota_project
-        return headers, token.project
+        return await self._tokens.token(auth.environ, transport)
 
 
 _proof: type[OwningApi] = GoogleVertex
+
+
+def _request(
+    model: Model, options: StreamOptions, body: bytes, auth: RequestAuth, token: AccessToken | None
+) -> HttpRequest:
+    if auth.api_key is not None and auth.kind == "key":
+        address = f"{_root(model.base_url, _GLOBAL)}/{_model_path(model.id)}"
+        return google_request(address, body, {"x-goog-api-key": auth.api_key}, auth, options)
+    project = _variable(auth.environ, "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
+    credential: dict[str, str] = {}
+    if auth.api_key is not None:
+        credential["authorization"] = f"Bearer {auth.api_key}"
+    elif token is not None:
+        credential["authorization"] = f"Bearer {token.value}"
+        project = project or token.project
+        if token.quota_project:
+            credential["x-goog-user-project"] = token.quota_project
+    location = _variable(auth.environ, "GOOGLE_CLOUD_LOCATION")
+    if project is None or location is None:
+        missing = "GOOGLE_CLOUD_PROJECT" if project is None else "GOOGLE_CLOUD_LOCATION"
+        raise ConfigurationError(
+            None,
+            f"Vertex AI needs a project and a location: set {missing}, or give an API key in GOOGLE_CLOUD_API_KEY",
+        )
+    place = f"projects/{quote(project, safe=':')}/locations/{quote(location, safe='')}"
+    address = f"{_root(model.base_url, location)}/{place}/{_model_path(model.id)}"
+    return google_request(address, body, credential, auth, options)
 
 
 def _root(base_url: str, location: str) -> str:

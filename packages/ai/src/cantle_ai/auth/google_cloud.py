@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -68,16 +69,16 @@ class GoogleCloudTokens:
         self._sources: dict[tuple[object, ...], _Source] = {}
 
     async def token(self, environ: Mapping[str, str], transport: Transport) -> AccessToken:
-        """A token that is good for the next minutes. At most one refresh of a credential is on its way.
+        """A token that is good for the next minutes. Of the credentials of a file one refresh is on its way at a time.
 
         Raises :class:`ConfigurationError` when there are no credentials or they cannot be used, and
         :class:`ProviderError` when the one who gives tokens refuses or is not heard.
         """
         return await self._source(environ).token(transport)
 
-    def forget(self, environ: Mapping[str, str]) -> None:
-        """Do not use the present token again: it was refused."""
-        self._source(environ).forget()
+    def forget(self, environ: Mapping[str, str], token: AccessToken) -> None:
+        """Do not use `token` again: it was refused. One that has taken its place since stays."""
+        self._source(environ).forget(token)
 
     def _source(self, environ: Mapping[str, str]) -> _Source:
         path = _credential_file(environ)
@@ -94,7 +95,7 @@ class GoogleCloudTokens:
 
 class _Source(Protocol):
     async def token(self, transport: Transport) -> AccessToken: ...
-    def forget(self) -> None: ...
+    def forget(self, token: AccessToken) -> None: ...
 
 
 def _credential_file(environ: Mapping[str, str]) -> Path | None:
@@ -121,29 +122,26 @@ class _CredentialFile:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="google-cloud-token")
         self._credentials: Any = None
         self._project: str | None = None
+        self._token: AccessToken | None = None
 
-    def forget(self) -> None:
-        if self._credentials is not None:
-            self._credentials.token = None
+    def forget(self, token: AccessToken) -> None:
+        if self._token is token:
+            self._token = None
 
     async def token(self, transport: Transport) -> AccessToken:
-        if self._credentials is None or not self._credentials.valid:
-            loop = asyncio.get_running_loop()
-            requests = _Requests(transport, loop)
-            try:
-                await loop.run_in_executor(self._thread, self._refresh, requests)
-            except asyncio.CancelledError:
-                requests.give_up()
-                raise
-        credentials = self._credentials
-        return AccessToken(
-            value=credentials.token,
-            project=self._project,
-            quota_project=getattr(credentials, "quota_project_id", None),
-        )
+        token = self._token
+        if token is not None and self._credentials.valid:
+            return token
+        loop = asyncio.get_running_loop()
+        requests = _Requests(transport, loop)
+        try:
+            return await loop.run_in_executor(self._thread, self._refresh, requests)
+        except asyncio.CancelledError:
+            requests.give_up()
+            raise
 
-    def _refresh(self, request: _Requests) -> None:
-        """Load the file if need be, and get a token unless another thread has. In a thread."""
+    def _refresh(self, request: _Requests) -> AccessToken:
+        """Load the file if need be, and get a token unless who came first has. In the thread."""
         try:
             from google.auth.exceptions import GoogleAuthError
             from google.auth.exceptions import TransportError as NotHeard
@@ -152,8 +150,15 @@ class _CredentialFile:
         try:
             if self._credentials is None:
                 self._credentials, self._project = _loaded(self._path, request)
-            if not self._credentials.valid:
+            token = self._token
+            if token is None or not self._credentials.valid:
                 self._credentials.refresh(request)
+                token = self._token = AccessToken(
+                    value=self._credentials.token,
+                    project=self._project,
+                    quota_project=getattr(self._credentials, "quota_project_id", None),
+                )
+            return token
         except NotHeard as error:
             raise ProviderError(f"Google Cloud gave no access token: {error}", kind="network") from None
         except GoogleAuthError as error:
@@ -225,11 +230,11 @@ class _Requests:
         self._transport = transport
         self._loop = loop
         self._open: Future[_Answer] | None = None
-        self._given_up = False
+        self._given_up = Event()
 
     def give_up(self) -> None:
         """Let go of the request that is on its way, and make no other: nobody waits for the token any more."""
-        self._given_up = True
+        self._given_up.set()
         if self._open is not None:
             self._open.cancel()
 
@@ -247,9 +252,11 @@ class _Requests:
         data = body.encode() if isinstance(body, str) else body or b""
         plain = {name.lower(): value for name, value in (headers or {}).items()}
         request = HttpRequest(method, url, plain, data, min(timeout or _SECONDS, _SECONDS))
-        if self._given_up:
+        if self._given_up.is_set():
             raise NotHeard("the request was given up")
         self._open = answer = asyncio.run_coroutine_threadsafe(_answer(self._transport, request), self._loop)
+        if self._given_up.is_set():  # meanwhile
+            answer.cancel()
         try:
             return answer.result(2 * _SECONDS)
         except TransportError as error:
@@ -285,8 +292,9 @@ class _MetadataServer:
         self._token: AccessToken | None = None
         self._until = 0.0
 
-    def forget(self) -> None:
-        self._until = 0.0
+    def forget(self, token: AccessToken) -> None:
+        if self._token is token:
+            self._until = 0.0
 
     async def token(self, transport: Transport) -> AccessToken:
         if self._token is None or time.monotonic() >= self._until - _MARGIN:
