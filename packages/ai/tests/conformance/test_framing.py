@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import pytest
@@ -139,6 +140,42 @@ def _padded(value: Any, extra: dict[str, None]) -> Any:
         for name, item in value.items()
     }
     return {**extra, **kept}
+
+
+@pytest.mark.fault("A06")
+@each(
+    [
+        column
+        for column in ALL
+        if column.api not in ("google-generative-ai", "google-vertex", "mistral-conversations")
+    ]
+)
+async def test_a06_blocks_that_come_in_turn_are_kept_apart(column: Column):
+    """Where events say which block they are of. Gemini's and Mistral's do not, and never come so."""
+    wire = wire_of(column.api)
+
+    def block_of(event: bytes) -> object:
+        said = wire.read(event)
+        value = json.loads(said) if said is not None and said.startswith("{") else {}
+        delta = (value.get("choices") or [{}])[0].get("delta") or {}
+        if delta.get("tool_calls"):
+            return ("call", delta["tool_calls"][0]["index"])
+        spoken = next((name for name in ("content", "reasoning_content") if delta.get(name)), None)
+        indexes = (value.get(name) for name in ("output_index", "index", "contentBlockIndex"))
+        return spoken or next((index for index in indexes if index is not None), None)
+
+    def in_turn(events: list[bytes]) -> list[bytes]:
+        blocks: dict[object, list[bytes]] = {}
+        for event in events:
+            blocks.setdefault(block_of(event), []).append(event)
+        others = blocks.pop(None)
+        assert len(blocks) == 4
+        told = [event for row in zip_longest(*blocks.values()) for event in row if event is not None]
+        first = next(place for place, event in enumerate(events) if block_of(event) is not None)
+        return [*events[:first], *told, *others[first:]]
+
+    _, message = await replay(column, change=in_turn)
+    assert_whole(message)
 
 
 @pytest.mark.fault("A09")
