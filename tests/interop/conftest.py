@@ -25,7 +25,7 @@ class Reference:
 
     def configure(self, base_url: str) -> None:
         """The same provider `loop` with model `m` as :meth:`Cli.configure` gives Cantle."""
-        self.program.configure(base_url, Case(name="reference"))
+        self.program.configure(lambda api: base_url, Case(name="reference"))
 
     def run(self, *words: str) -> str:
         """Run to the end and return what it printed; fails if it does."""

@@ -170,6 +170,23 @@ def _headers(found: View, case: Case, run: Run) -> None:
         }
 
 
+def _made_ids(found: View, case: Case, run: Run) -> None:
+    told = {
+        one["toolCallId"] for one in _objects([found["events"], found["sessions"]]) if "toolCallId" in one
+    }
+    for request in found["requests"]:
+        names: dict[str, str] = {}
+        for node in _objects(_conversation(request["body"])):
+            called = "function" in node or node.get("type") in ("tool_use", "function_call")
+            for field in ("id", *_CALL_IDS) if called else _CALL_IDS:
+                made = node.get(field)
+                if isinstance(made, str) and not any(made in one for one in told):
+                    node[field] = names.setdefault(made, f"<made id {len(names) + 1}>")
+
+
+_CALL_IDS = ("tool_call_id", "tool_use_id", "toolUseId", "call_id")
+
+
 # --- what one side has by its design -----------------------------------------------------------
 
 
@@ -259,21 +276,24 @@ def _result_once(record: dict[str, Any], message: dict[str, Any]) -> None:
 
 
 def _requests_once(requests: list[dict[str, Any]], results: dict[str, dict[str, Any]]) -> None:
-    before: list[Any] = []
-    tools = requests[0]["body"].get("tools") if requests else None
-    for number, request in enumerate(requests):
+    before: dict[str, list[Any]] = {}
+    declared: dict[str, Any] = {}
+    for request in requests:
         messages = _conversation(request["body"])
-        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(before, messages, strict=False))))
-        before = deepcopy(messages)
+        last = before.get(request["path"], [])
+        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(last, messages, strict=False))))
+        before[request["path"]] = deepcopy(messages)
         for place, message in enumerate(messages):
             if place < same:
                 messages[place] = "<as before>"
-            elif message.get("role") == "tool" and message["content"] == _words(
-                results[message["tool_call_id"]]
-            ):
-                message["content"] = "<told>"
-        if number and tools and request["body"].get("tools") == tools:
-            request["body"]["tools"] = "<as before>"
+            elif message.get("role") == "tool":
+                told = results.get(message["tool_call_id"])  # none where the id was made to fit
+                if told is not None and message["content"] == _words(told):
+                    message["content"] = "<told>"
+        tools = request["body"].get("tools")
+        if tools and declared.setdefault(request["path"], tools) is not tools:
+            if tools == declared[request["path"]]:
+                request["body"]["tools"] = "<as before>"
 
 
 def _words(message: dict[str, Any]) -> str:
@@ -320,6 +340,9 @@ RULES = (
         row="messages.no-system-role",
     ),
     Normaliser("ids", "ids are drawn; that they refer to each other is compared", _ids),
+    Normaliser(
+        "made ids", "ids of calls that are made to fit an API; that results have them is compared", _made_ids
+    ),
     Normaliser("times", "no two runs have the same; their form is compared", _times),
     Normaliser("volatile", "what the case says that no two runs have the same", _volatile),
     Normaliser("sums", "prices are compared to a millionth of a millionth, however they were added", _sums),

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,13 +37,13 @@ class Program:
     config: Path
     prefix: str
 
-    def configure(self, server: StrictServer, case: Case) -> None:
-        """Write `models.json` and `settings.json`."""
+    def configure(self, address: Callable[[str], str], case: Case) -> None:
+        """Write `models.json` and `settings.json`. `address` gives the base URL of a wire API."""
         self.config.mkdir(parents=True, exist_ok=True)
         row = {"id": "m", "contextWindow": 100_000, "maxTokens": 4096, **case.model}
         providers = {
             f"loop{number if number > 1 else ''}": {
-                "baseUrl": server.base_url_for(api),
+                "baseUrl": address(api),
                 "api": api,
                 "apiKey": "sk-loop",
                 "models": [row],
@@ -105,7 +105,7 @@ def run_case(case: Case, program: Program, project: Path) -> Run:
     steps: list[Step] = []
     variables = program.variables(case)
     with StrictServer(answers, strictness=strictness, prefix=case.prefix) as server:
-        program.configure(server, case)
+        program.configure(server.base_url_for, case)
         for number, line in enumerate(case.command_lines()):
             words = [*(MODEL if case.choose_model else ()), *_filled(line, program.sessions())]
             steps.append(program.run(words, project, variables, case.stdin if number == 0 else ""))

@@ -115,6 +115,32 @@ def test_how_an_answer_is_cut_into_deltas_is_no_difference_but_what_they_say_is(
     assert found.path == "events.message_update text_delta[0].assistantMessageEvent.delta"
 
 
+def asked(path: str, *messages: dict[str, Any]) -> dict[str, Any]:
+    return {"method": "POST", "path": path, "headers": {}, "body": {"messages": list(messages)}, "rule": None}
+
+
+def test_ids_that_are_made_to_fit_are_no_difference_but_a_result_without_its_call_is() -> None:
+    def made(call: str, result: str) -> Run:
+        said = {"role": "assistant", "tool_calls": [{"id": call, "function": {}}]}
+        found = {"role": "tool", "tool_call_id": result, "content": "one"}
+        return run("x", requests=[asked("/a", said, found)])
+
+    case = Case(name="a")
+    one, same, other = (view(case, made(*ids)) for ids in (["x1", "x1"], ["y2", "y2"], ["y2", "y3"]))
+    assert list(differences(one, same)) == []
+    (found,) = differences(one, other)
+    assert str(found) == "requests[0].body.messages[1].tool_call_id: '<made id 1>' != '<made id 2>'"
+
+
+def test_what_an_api_is_told_first_is_compared_whole() -> None:
+    def made(*paths: str) -> Run:
+        return run("x", requests=[asked(path, {"role": "user", "content": "Hi"}) for path in paths])
+
+    requests = view(Case(name="a"), made("/a", "/b", "/b"))["requests"]
+    first, second, third = (request["body"]["messages"] for request in requests)
+    assert first == second != third == ["<as before>"]
+
+
 def test_a_run_comes_back_from_json_as_it_was() -> None:
     made = run("x", steps=[Step(code=1, stdout="a", stderr="b", records=[{"type": "x"}])], files={"a": "ÿ"})
     assert Run.from_json(made.to_json()) == made

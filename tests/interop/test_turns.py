@@ -49,7 +49,7 @@ class Turns:
         before = self.file.read_bytes() if self.file else b""
         chosen = ["--session", str(self.file)] if self.file else []
         with StrictServer(answers, prefix=False) as server:
-            program.configure(server.base_url, CASE)
+            program.configure(server.base_url_for, CASE)
             step = program.run([*chosen, *words], self.project, {})
             assert (step.code, step.stderr) == (0, "")
             server.assert_clean()
