@@ -9,7 +9,7 @@ import pytest
 
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat, compat_of
 from cantle_ai.apis.anthropic_messages_payload import payload_of
-from cantle_ai.apis.anthropic_messages_turns import fitting_tool_name
+from cantle_ai.call_ids import fitting_name
 from cantle_ai.codec import JsonObject
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context, ToolDefinition
@@ -370,7 +370,7 @@ def test_c03_ids_fit_the_alphabet_and_stay_pairs():
     [("read", "read"), ("functions.read", "functions_read"), ("", "unnamed"), ("x" * 65, "x" * 64)],
 )
 def test_names_of_calls_fit(name, fitting):
-    assert fitting_tool_name(name) == fitting
+    assert fitting_name(name) == fitting
     made = sent(user("a"), answer(ToolCall("t", name, {})), result("t", "x"))
     assert made[1]["content"][0]["name"] == fitting
 
@@ -461,6 +461,15 @@ def test_a_turn_beyond_the_caches_sight_is_marked_at_both_ends(calls, marked):
     ]
     made = body(Context("s", history, [READ]), StreamOptions())
     assert [place for place, *_ in marks(made)] == ["tool", "system", *marked]
+
+
+def test_images_of_failed_results_count_for_the_caches_sight():
+    calls = [ToolCall(f"toolu_{n}", "read", {}) for n in range(7)]
+    failed = [result(call.id, "x", PIXEL, is_error=call is calls[0]) for call in calls]
+    history = [user("a"), answer(TextContent("t"), *calls), *failed, user("b", "c", "d")]
+    made = body(Context("s", history, [READ]), StreamOptions(), input=("text", "image"))
+    assert sum(len(message["content"]) for message in made["messages"][1:]) == 20
+    assert [place for place, *_ in marks(made)] == ["tool", "system", 0, 2]
 
 
 def test_an_answer_at_the_end_leaves_the_mark_on_the_last_user_message():

@@ -9,12 +9,12 @@ from cantle_ai.apis.anthropic_messages_thinking import Thinking, thinking_of
 from cantle_ai.apis.anthropic_messages_turns import (
     REPLAY_RULES,
     encode_turns,
-    fitting_tool_name,
     marked,
 )
 from cantle_ai.apis.output_limit import room_for_output
 from cantle_ai.apis.strict_schemas import StrictSchema
 from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
+from cantle_ai.call_ids import fitting_name
 from cantle_ai.codec import JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.history import project
@@ -103,7 +103,7 @@ def _output_config(options: StreamOptions, thinking: Thinking) -> JsonObject:
 def _tool_choice(options: StreamOptions) -> JsonObject:
     match options.tool_choice:
         case NamedTool(name):
-            return {"type": "tool", "name": fitting_tool_name(name)}
+            return {"type": "tool", "name": fitting_name(name)}
         case "required":
             return {"type": "any"}
         case other:

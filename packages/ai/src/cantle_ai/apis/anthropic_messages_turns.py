@@ -18,18 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat
-from cantle_ai.call_ids import ALPHANUMERIC, fitting_id
+from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.history import ReplayRules, Turn
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage
 
-__all__ = ["REPLAY_RULES", "EncodedTurns", "encode_turns", "fitting_tool_name", "marked"]
+__all__ = ["REPLAY_RULES", "EncodedTurns", "encode_turns", "marked"]
 
-_NAME_CHARACTERS = frozenset(f"{ALPHANUMERIC}_-")
-_LONGEST_TOOL_NAME = 64
-"""Anthropic takes 128 characters, the endpoints that imitate it take 64."""
-REPLAY_RULES = ReplayRules(call_id=fitting_id(f"{ALPHANUMERIC}_-", 64, prefix="toolu_"))
+REPLAY_RULES = ReplayRules(call_id=fitting_id(NAME_CHARACTERS, 64, prefix="toolu_"))
 """The ids of `tool_use` blocks match `^[a-zA-Z0-9_-]+$`; endpoints that imitate the API bound them at 64."""
 
 _LOOKBACK = 20
@@ -58,6 +55,10 @@ class _Group:
         self.blocks: list[bytes] = []
         self.count = 0
 
+    def add(self, blocks: bytes, count: int) -> None:
+        self.blocks.append(blocks)
+        self.count += count
+
 
 def encode_turns(
     turns: Iterable[Turn], compat: AnthropicMessagesCompat, *, mark: bytes | None
@@ -65,27 +66,24 @@ def encode_turns(
     """The messages of a request in order. `mark` is the cache mark to set, a member of a JSON object."""
     encoded = EncodedTurns()
     groups: list[_Group] = []
-    images: list[bytes] = []
+    images: list[Turn] = []
     for turn in turns:
         message = turn.message
         role = "assistant" if isinstance(message, AssistantMessage) else "user"
         blocks = _encoded(turn, compat)
-        if images and not isinstance(message, ToolResultMessage):
-            groups[-1].blocks += images
-            images = []
+        if not isinstance(message, ToolResultMessage):
+            _add_images(groups, images)
         if blocks:
             if not groups or groups[-1].role != role:
                 groups.append(_Group(role))
-            groups[-1].blocks.append(blocks)
-            groups[-1].count += _size(message)
-        if isinstance(message, ToolResultMessage) and message.is_error:
-            images += _images_of_error(turn)
+            groups[-1].add(blocks, _size(message))
+        if isinstance(message, ToolResultMessage) and message.is_error and turn.images:
+            images.append(turn)
         if role == "user":
             for image in turn.images:
                 encoded.images += 1
                 encoded.image_bytes += len(image.data)
-    if images:
-        groups[-1].blocks += images
+    _add_images(groups, images)
     if mark is not None:
         _mark(groups, mark)
     encoded.parts = [
@@ -98,14 +96,6 @@ def encode_turns(
 def marked(block: bytes, mark: bytes) -> bytes:
     """An encoded object with one member more."""
     return b"".join([block[:-1], b",", mark, b"}"])
-
-
-def fitting_tool_name(name: str) -> str:
-    """The name as the API takes it. Models invent some that it does not take back, such as `functions.bash`."""
-    if 0 < len(name) <= _LONGEST_TOOL_NAME and _NAME_CHARACTERS.issuperset(name):
-        return name
-    fitting = "".join(letter if letter in _NAME_CHARACTERS else "_" for letter in name[:_LONGEST_TOOL_NAME])
-    return fitting or "unnamed"
 
 
 def _mark(groups: Sequence[_Group], mark: bytes) -> None:
@@ -149,7 +139,7 @@ def _answer_block(
         case TextContent():
             return _text(block.text) if block.text.strip() else None
         case ToolCall():
-            name = fitting_tool_name(block.name)
+            name = fitting_name(block.name)
             return {"type": "tool_use", "id": block.id, "name": name, "input": block.arguments}
         case ThinkingContent(redacted=True):
             return {"type": "redacted_thinking", "data": block.signature} if block.signature else None
@@ -171,17 +161,16 @@ def _result(turn: Turn, is_error: bool) -> JsonObject:
     return {"type": "tool_result", "tool_use_id": turn.call_id, "content": content, "is_error": is_error}
 
 
-def _images_of_error(turn: Turn) -> list[bytes]:
-    """The images of a failed result, with a line that says whose they are. One value in `wire` holds them all."""
-    images = turn.images
-    if not images:
-        return []
-    wire, key = turn.message.wire, ("anthropic-messages", "images", *turn.key)
-    part = wire.get(key)
-    if part is None:
-        lead = _text(f"Images of the result of {turn.call_id}:")
-        part = wire[key] = b",".join(wire_json(block) for block in [lead, *map(_shown, images)])
-    return [part]
+def _add_images(groups: Sequence[_Group], failed: list[Turn]) -> None:
+    """Add the images of failed results, each result's after a line that says whose they are. Empties the list."""
+    for turn in failed:
+        wire, key = turn.message.wire, ("anthropic-messages", "images", *turn.key)
+        part = wire.get(key)
+        if part is None:
+            lead = _text(f"Images of the result of {turn.call_id}:")
+            part = wire[key] = b",".join(wire_json(block) for block in [lead, *map(_shown, turn.images)])
+        groups[-1].add(part, 1 + len(turn.images))
+    failed.clear()
 
 
 def _shown(block: TextContent | ImageContent) -> JsonObject:
