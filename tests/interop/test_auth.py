@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cantle_ai.auth.credential_file import CredentialFile
+from cantle_ai.auth.credentials import ApiKeyCredential
 from tests.support.cli import Cli
 from tests.support.reference import reference, reference_environment
 
@@ -75,3 +78,26 @@ def test_each_reads_what_the_other_wrote(cli: Cli, reference: list[str]) -> None
     assert cli.run("auth", "login", "xai", "--api-key", stdin="x").returncode == 0
     rewritten = json.loads(path.read_text("utf-8"))
     assert rewritten["anthropic"] == entries["anthropic"] and rewritten["mistral"] == entries["mistral"]
+
+
+@pytest.mark.parity("config.auth-json")
+def test_both_write_one_file_at_once_and_lose_nothing(cli: Cli, reference: list[str]) -> None:
+    """Each waits for the other's lock, and finds none that is left behind."""
+    home = cli.home / "reference"
+    path = home / "pi" / "auth.json"
+    path.parent.mkdir(parents=True)
+    names = [f"taken-{number}" for number in range(3)]
+    path.write_text(json.dumps({name: {"type": "api_key", "key": name} for name in names}), "utf-8")
+    store = CredentialFile(path)
+    store.save("before", ApiKeyCredential(key="k"))
+    with ThreadPoolExecutor() as pool:
+        leaving = [pool.submit(run, reference, home, "logout", name) for name in names]
+        saved = 0
+        while not all(future.done() for future in leaving):
+            store.save(f"saved-{saved}", ApiKeyCredential(key="k"))
+            saved += 1
+            wait(leaving, timeout=0.05)  # it looks at the lock a few times a second only
+    assert [future.result().returncode for future in leaving] == [0] * 3, [f.result() for f in leaving]
+    entries = json.loads(path.read_text("utf-8"))
+    assert sorted(entries) == sorted(["before", *(f"saved-{number}" for number in range(saved))])
+    assert not path.with_name("auth.json.lock").exists()

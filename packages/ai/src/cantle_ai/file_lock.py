@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["held_lock", "try_lock"]
@@ -49,18 +49,42 @@ else:
 def held_lock(path: Path, *, patience: float) -> Iterator[None]:
     """Hold the lock that the file `path` stands for, and wait for whoever has it. Blocks.
 
-    The file stays behind, empty: removing it would let two holders in. The reference makes a folder of the same
-    name while it writes; that is waited for as well. Raises TimeoutError after `patience` seconds, and what the
-    system raises.
+    The file is there while the lock is held. The reference makes a folder of that name while it writes, and waits
+    as long as there is anything of that name, so the two keep out of each other's way; a file left behind would
+    keep the reference out for ever. Raises TimeoutError after `patience` seconds, and what the system raises.
     """
-    deadline = time.monotonic() + patience
-    descriptor = _opened(path, deadline)
+    descriptor = _locked(path, time.monotonic() + patience)
     try:
-        while not try_lock(descriptor):
-            _pause(path, deadline)
         yield
     finally:
-        os.close(descriptor)
+        if sys.platform == "win32":
+            os.close(descriptor)  # an open file cannot be removed there, nor one that somebody waits for
+        with suppress(OSError):
+            path.unlink()
+        if sys.platform != "win32":
+            os.close(descriptor)
+
+
+def _locked(path: Path, deadline: float) -> int:
+    """A descriptor of the file at `path`, locked."""
+    while True:
+        descriptor = _opened(path, deadline)
+        try:
+            while not try_lock(descriptor):
+                _pause(path, deadline)
+            if _lies_at(path, descriptor):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # whoever had the lock has taken this file away with it
+
+
+def _lies_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _opened(path: Path, deadline: float) -> int:

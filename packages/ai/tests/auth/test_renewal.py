@@ -393,8 +393,29 @@ def test_the_reference_s_lock_is_waited_for(tmp_path: Path) -> None:
     threading.Timer(0.1, lock.rmdir).start()
     with held_lock(lock, patience=PATIENCE):
         assert lock.is_file()
-    lock.unlink()
     lock.mkdir()
     os.utime(lock, (1, 1))
     with held_lock(lock, patience=PATIENCE):
         assert lock.is_file()
+
+
+INCREMENT = """
+import sys
+from pathlib import Path
+from cantle_ai.json_file import update_json_file
+
+def change(raw):
+    raw["n"] = raw.get("n", 0) + 1
+
+for _ in range(int(sys.argv[2])):
+    update_json_file(Path(sys.argv[1]), change)
+"""
+
+
+def test_a_lock_leaves_nothing_and_lets_one_in_at_a_time(tmp_path: Path) -> None:
+    """The reference takes whatever lies there for a lock that is held."""
+    path = tmp_path / "counter.json"
+    processes = [subprocess.Popen([sys.executable, "-c", INCREMENT, str(path), "40"]) for _ in range(6)]
+    assert [process.wait(PATIENCE) for process in processes] == [0] * 6
+    assert path.read_text("utf-8") == '{\n  "n": 240\n}\n'
+    assert list(tmp_path.iterdir()) == [path]
