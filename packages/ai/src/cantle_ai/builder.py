@@ -43,7 +43,7 @@ _DONE = ("stop", "length", "toolUse", "deferred")
 class AnswerBuilder:
     """Builds one answer. Collects events until :meth:`take` hands them over."""
 
-    __slots__ = ("_clock", "_events", "_held", "_open", "_price", "message")
+    __slots__ = ("_clock", "_events", "_held", "_open", "_price", "mend_arguments", "message")
 
     def __init__(
         self,
@@ -56,6 +56,9 @@ class AnswerBuilder:
         clock: Callable[[], int] = now_ms,
     ) -> None:
         """`clock` gives Unix milliseconds; `price` is what usage is costed at."""
+        self.mend_arguments: Callable[[str, JsonObject], JsonObject] | None = None
+        """Makes of a tool's name and the arguments of a call what the tool is to get, where the model was made to
+        say them in another way."""
         self._clock = clock
         self._price = price
         self._open: dict[int, None] = {}
@@ -151,7 +154,7 @@ class AnswerBuilder:
             case ThinkingContent():
                 self._events.append(ThinkingEnd(index, block.thinking, message))
             case ToolCall():
-                block.finish()
+                block.finish(self.mend_arguments)
                 self._events.append(ToolCallEnd(index, block, message))
 
     def usage(self, usage: Usage) -> None:

@@ -13,6 +13,7 @@ kept in `extra`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Literal, TypeAlias, cast
 
 from cantle_ai.codec import Json, JsonObject, decode_json, kept_fields
@@ -221,8 +222,11 @@ class ToolCall(_Growing):
         """The text received so far, while the call streams; empty before and after."""
         return self._joined()
 
-    def finish(self) -> None:
-        """Parse what has arrived, once. No text at all means no arguments."""
+    def finish(self, mend: Callable[[str, JsonObject], JsonObject] | None = None) -> None:
+        """Parse what has arrived, once. No text at all means no arguments.
+
+        `mend` makes of the tool's name and what the model has said what the tool is to get.
+        """
         text = self._joined()
         self._parts, self._size, self._seen = [], 0, 0
         if not text.strip():
@@ -232,7 +236,7 @@ class ToolCall(_Growing):
         except ValueError:
             value = None
         if isinstance(value, dict):
-            self._arguments = value
+            self._arguments = value if mend is None else mend(self.name, value)
         else:
             self._arguments = {}
             self.invalid_arguments = text

@@ -8,9 +8,10 @@ from cantle_ai.apis.openai_completions_compat import compat_of
 from cantle_ai.apis.openai_completions_payload import request_body
 from cantle_ai.codec import JsonObject
 from cantle_ai.context import Context, ToolDefinition
+from cantle_ai.events import ToolCallEnd
 from cantle_ai.messages import UserMessage
 from cantle_ai.model import NamedTool, ResponseSchema, StreamOptions
-from packages.ai.tests.apis.completions import model
+from packages.ai.tests.apis.completions import DONE, ask, call, delta, model
 
 FITS = ToolDefinition(
     "fits", "d", {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -52,6 +53,23 @@ def test_b05_tools_are_strict_where_the_endpoint_and_their_schema_allow_it():
         "parameters": UNTYPED.parameters,
         "strict": False,
     }
+
+
+async def test_a_null_that_strict_mode_asked_for_never_reaches_the_tool():
+    context = Context("", [UserMessage("u", timestamp=1)], [OPTIONAL, UNTYPED])
+    pieces = [
+        delta(tool_calls=[call('{"a":null}', id="c1", index=0, name="optional")]),
+        delta(tool_calls=[call('{"a":null}', id="c2", index=1, name="untyped")]),
+        delta(tool_calls=[call('{"a":null}', id="c3", index=2, name="unheard_of")]),
+        delta("tool_calls"),
+        DONE,
+    ]
+    strict = await ask(pieces, context=context, compat={"supportsStrictMode": True})
+    assert [each.arguments for each in strict.message.tool_calls] == [{}, {"a": None}, {"a": None}]
+    ended = [event.tool_call.arguments for event in strict.events if isinstance(event, ToolCallEnd)]
+    assert ended == [{}, {"a": None}, {"a": None}]
+    plain = await ask(pieces, context=context)
+    assert [each.arguments for each in plain.message.tool_calls] == [{"a": None}] * 3
 
 
 @pytest.mark.fault("B06")

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
-from cantle_ai.context import Context
+from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_ai.overflow import is_overflow
 from cantle_ai.quota import is_quota_exhausted
@@ -182,6 +182,20 @@ async def test_items_that_all_have_the_same_place_are_told_apart():
     )
     assert asked.message.text == "a"
     assert asked.message.tool_calls == [READ]
+
+
+async def test_a_null_that_strict_mode_asked_for_never_reaches_the_tool():
+    optional = ToolDefinition("read", "d", {"type": "object", "properties": {"path": {"type": "string"}}})
+    context = Context("", [UserMessage("u", timestamp=1)], [optional])
+    whole = [
+        added(0, **call(arguments="")),
+        arguments('{"path":nu'),
+        done(0, **call(arguments='{"path":null}')),
+    ]
+    strict = await ask([*whole, completed()], context=context, compat={"supportsStrictMode": True})
+    assert [each.arguments for each in strict.message.tool_calls] == [{}]
+    plain = await ask([*whole, completed()], context=context)
+    assert [each.arguments for each in plain.message.tool_calls] == [{"path": None}]
 
 
 async def test_whole_items_that_all_have_the_same_place_are_told_apart():

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cantle_ai.apis.null_arguments import without_nulls
 from cantle_ai.apis.tool_schemas import (
     gemini_schema,
     inlined,
@@ -16,7 +17,6 @@ from cantle_ai.apis.tool_schemas import (
     openapi_schema,
     strict_for_anthropic,
     strict_for_openai,
-    without_nulls,
 )
 from cantle_ai.codec import Json, JsonObject, encode_json
 from cantle_ai.testing.server.schemas import check_schema
@@ -358,6 +358,52 @@ def test_nulls_that_stand_for_nothing_are_taken_away() -> None:
     }
     whole: JsonObject = {"a": "x", "deep": [{"x": "y"}]}
     assert without_nulls(schema, whole) is whole
+
+
+def test_nulls_go_wherever_a_strict_schema_asked_for_them() -> None:
+    note = {"type": "string"}
+    schema = objects(
+        {
+            "tree": {"$ref": "#/$defs/Node"},
+            "maybe": {"anyOf": [objects({"note": note}), NULL]},
+            "either": {
+                "oneOf": [
+                    objects({"kind": {"const": "a"}, "x": note}, required=["kind"]),
+                    objects({"kind": {"enum": ["b"]}, "x": {"type": ["string", "null"]}}, required=["kind"]),
+                    objects({"items": {"type": "array", "items": objects({"note": note})}}),
+                ]
+            },
+            "wrapped": {"allOf": [{"$ref": "#/$defs/Node"}], "description": "d"},
+            "listed": {"anyOf": [note, {"type": "array", "items": objects({"note": note})}]},
+        },
+        **{
+            "$defs": {
+                "Node": objects(
+                    {"note": note, "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+                    required=["children"],
+                )
+            }
+        },
+    )
+    node: Json = {"note": "n", "children": []}
+    for _ in range(20):
+        node = {"note": None, "children": [node]}
+    bare: Json = {"note": "n", "children": []}
+    for _ in range(20):
+        bare = {"children": [bare]}
+    for said, meant in (
+        ({"tree": node}, {"tree": bare}),
+        ({"maybe": {"note": None}}, {"maybe": {}}),
+        ({"maybe": None, "tree": None, "listed": None}, {"maybe": None}),
+        ({"either": {"kind": "a", "x": None}}, {"either": {"kind": "a"}}),
+        ({"either": {"kind": "b", "x": None}}, {"either": {"kind": "b", "x": None}}),
+        ({"either": {"items": [{"note": None}, {"note": "n"}]}}, {"either": {"items": [{}, {"note": "n"}]}}),
+        ({"either": {"strange": None}}, {"either": {"strange": None}}),
+        ({"wrapped": {"note": None, "children": []}}, {"wrapped": {"children": []}}),
+        ({"listed": [{"note": None}]}, {"listed": [{}]}),
+    ):
+        assert without_nulls(schema, said) == meant
+    assert openai(schema) is not None
 
 
 def test_what_was_made_of_a_schema_is_kept() -> None:

@@ -362,6 +362,18 @@ def other_arguments():
 
 
 @illegal("call-arguments")
+def more_than_nulls_left_out():
+    call = ToolCall("1", "read", {"a": [{}]})
+    yield from call_events(message(call, reason="toolUse"), call, '{"a":[{"b":null,"c":0}]}')
+
+
+@illegal("call-arguments")
+def a_null_that_nobody_has_said():
+    call = ToolCall("1", "read", {"a": None})
+    yield from call_events(message(call, reason="toolUse"), call, "{}")
+
+
+@illegal("call-arguments")
 def invalid_arguments_passed_as_none():
     call = ToolCall("1", "read", {})
     yield from call_events(message(call, reason="toolUse"), call, '{"a":')

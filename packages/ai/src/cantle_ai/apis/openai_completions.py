@@ -43,6 +43,10 @@ def source(
     def events(builder: AnswerBuilder, signal: AbortSignal) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
         compat = compat_of(model)
         request = _request(model, context, options, compat, auth)
+        if context.tools and compat.supports_strict_mode:
+            from cantle_ai.apis.null_arguments import null_remover
+
+            builder.mend_arguments = null_remover(context.tools)
         reader = _Reader(Answer(builder, model, context, compat), compat)
         return stream_answer(request, reader, builder, options=options, transport=transport, signal=signal)
 

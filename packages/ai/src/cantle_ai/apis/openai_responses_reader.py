@@ -25,6 +25,10 @@ def reader_of(
     name: str | None = None,
 ) -> ResponseReader:
     """The reader of the answer to `context`. `name` is what the endpoint calls the model, if not by its id."""
+    if context.tools and compat.supports_strict_mode:
+        from cantle_ai.apis.null_arguments import null_remover
+
+        builder.mend_arguments = null_remover(context.tools)
     prices = compat.service_tier_prices
     return ResponseReader(Answer(builder, name or model.id, context, price=model.price, tier_prices=prices))
 

@@ -32,7 +32,7 @@ class StrictSchema(Struct, frozen=True, kw_only=True):
     parameters: JsonObject
     """How it then looks."""
     nulled: bool = False
-    """Whether the model has to say null for what it leaves out: see :func:`cantle_ai.apis.tool_schemas.without_nulls`."""
+    """Whether the model has to say null for what it leaves out: see :mod:`cantle_ai.apis.null_arguments`."""
     optional: int = 0
     """How many properties may still be left out. Anthropic takes 24 of them in all tools together."""
     unions: int = 0

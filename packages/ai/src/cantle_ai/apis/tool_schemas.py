@@ -15,10 +15,9 @@ from typing import TypeVar
 
 from cantle_ai.apis.gemini_schemas import cleaned, gemini_node, openapi_node
 from cantle_ai.apis.object_schemas import plain_object
-from cantle_ai.apis.schema_nodes import DEEPEST, takes_null
 from cantle_ai.apis.schema_references import without_references
 from cantle_ai.apis.strict_schemas import ANTHROPIC, OPENAI, StrictSchema, strict_schema
-from cantle_ai.codec import Json, JsonObject
+from cantle_ai.codec import JsonObject
 
 __all__ = [
     "gemini_schema",
@@ -27,7 +26,6 @@ __all__ = [
     "openapi_schema",
     "strict_for_anthropic",
     "strict_for_openai",
-    "without_nulls",
 ]
 
 _T = TypeVar("_T")
@@ -84,39 +82,6 @@ def openapi_schema(parameters: JsonObject) -> JsonObject:
     keyword that the vendor's `Schema` does not have.
     """
     return _kept(openapi_schema, parameters, lambda: cleaned(inlined(parameters), openapi_node))
-
-
-def without_nulls(parameters: JsonObject, arguments: JsonObject) -> JsonObject:
-    """`arguments` without the nulls that stand for what was left out, by the schema as its tool declared it.
-
-    A null that the schema itself allows stays. The same object if there is nothing to take away.
-    """
-    schema = inlined(parameters)
-    mended = _unnulled(schema, arguments)
-    return mended if isinstance(mended, dict) else arguments
-
-
-def _unnulled(schema: Json, value: Json, depth: int = 0) -> Json:
-    if not isinstance(schema, dict) or depth > DEEPEST:
-        return value
-    if isinstance(value, list):
-        items = schema.get("items")
-        made = [_unnulled(items, item, depth + 1) for item in value]
-        return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
-    if not isinstance(value, dict):
-        return value
-    properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, dict):
-        return value
-    needed = required if isinstance(required, list) else []
-    kept: JsonObject = {}
-    for name, item in value.items():
-        child = properties.get(name)
-        if item is None and child is not None and name not in needed and not takes_null(child, {}):
-            continue
-        kept[name] = _unnulled(child, item, depth + 1)
-    same = kept.keys() == value.keys() and all(kept[name] is item for name, item in value.items())
-    return value if same else kept
 
 
 # --- what was made already
