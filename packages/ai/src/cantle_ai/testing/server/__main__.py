@@ -54,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     told = {"port": server.port, "baseUrl": server.base_url, "baseUrls": urls}
     sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
-    server.join()
+    # A signal that comes just before a wait without end is not seen until that ends.
+    while not server.join(0.5):
+        pass
     return 0
 
 

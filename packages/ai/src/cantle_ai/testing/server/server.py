@@ -125,10 +125,12 @@ class StrictServer:
                 pass  # It stopped by itself in this moment.
         self.join()
 
-    def join(self) -> None:
-        """Wait until the server has stopped."""
-        if self._thread is not None:
-            self._thread.join()
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the server has stopped, or for so many seconds. Returns whether it has."""
+        if self._thread is None:
+            return True
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def __enter__(self) -> Self:
         return self.start()
