@@ -482,6 +482,13 @@ def test_b11_thinking_formats(form, off, high):
     assert body(options=StreamOptions(thinking="high"), compat=compat) == plain  # a model without reasoning
 
 
+@pytest.mark.parametrize("form", ["openai", "baseten"])
+def test_off_is_told_by_an_effort_where_the_model_has_a_word_for_it(form):
+    fields = {"compat": {"thinkingFormat": form}, "thinking_levels": {"off": "none"}}
+    assert effort("off", **fields) == "none"
+    assert effort("off", **{**fields, "thinking_levels": {}}) is None
+
+
 def test_compat_supports_reasoning_effort():
     options = StreamOptions(thinking="high")
     for form in ("openai", "deepseek", "together", "zai", "qwen", "baseten"):

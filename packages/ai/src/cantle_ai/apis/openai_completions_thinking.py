@@ -11,6 +11,9 @@ from cantle_ai.model import Model
 
 __all__ = ["thinking_fields"]
 
+_OFF_AS_EFFORT = ("openai", "baseten")
+"""Formats in which "off", too, is told by an effort, where the model has a word for it."""
+
 
 def thinking_fields(
     model: Model, compat: OpenAICompletionsCompat, level: ThinkingLevel, budget: int | None = None
@@ -32,7 +35,7 @@ def thinking_fields(
     qwen                enable_thinking false          enable_thinking true, effort
     qwen-chat-template  chat_template_kwargs.enable_thinking and preserve_thinking
     chat-template       chat_template_kwargs, as configured
-    baseten             chat_template_args, as configured, and effort
+    baseten             chat_template_args, as configured, and effort; off as with openai
     string-thinking     thinking "none"                thinking with the level's name
     ant-ling            –                              reasoning.effort, if the model maps it
     =================== ============================== =================================================
@@ -57,7 +60,11 @@ def _level_fields(
     mapped = model.thinking_levels.get(level)
     name = mapped if mapped is not None else level if on else None
     effort: JsonObject = {}
-    if name is not None and compat.supports_reasoning_effort and (on or compat.thinking_format == "openai"):
+    if (
+        name is not None
+        and compat.supports_reasoning_effort
+        and (on or compat.thinking_format in _OFF_AS_EFFORT)
+    ):
         effort = {"reasoning_effort": name}
     match compat.thinking_format:
         case "openai":
