@@ -117,6 +117,12 @@ async def test_what_the_service_does_by_itself_is_no_call():
     assert asked.message.stop_reason == "stop"
 
 
+@pytest.mark.parametrize("start", [None, {}, {"text": ""}, {"somethingNew": {}}])
+async def test_text_may_be_announced_as_well(start):
+    announced = event("contentBlockStart", {"contentBlockIndex": 0, "start": start})
+    assert (await ask([announced, said("so"), end()])).message.content == [TextContent("so")]
+
+
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
@@ -273,6 +279,21 @@ async def test_a_refusal_has_the_name_that_aws_gives_it(header, body, code):
     assert retryable(asked.message)
 
 
+async def test_who_may_not_is_told_what_and_why():
+    """What authorises requests to AWS writes the name of the field large."""
+
+    def serve(link: Link) -> None:
+        body = b'{"Message":"User: someone is not authorized to perform: bedrock:InvokeModel"}'
+        link.answer(body, "x-amzn-errortype: AccessDeniedException", status="403 Forbidden")
+
+    asked = await ask(serve)
+    assert (
+        asked.message.error_message == "403 User: someone is not authorized to perform: bedrock:InvokeModel"
+    )
+    assert asked.details["code"] == "AccessDeniedException"
+    assert not retryable(asked.message)
+
+
 async def test_too_long_a_conversation_is_known():
     def serve(link: Link) -> None:
         body = b'{"message":"Input is too long for requested model."}'
@@ -293,6 +314,12 @@ async def test_a_damaged_stream_is_told_and_keeps_what_had_come(damage):
     asked = await ask(serve)
     assert asked.details["kind"] == "protocol"
     assert "not a stream of events" in str(asked.message.error_message)
+    assert asked.message.text == "kept"
+
+
+async def test_what_comes_after_the_last_word_does_no_harm():
+    asked = await ask([*END, b"garbage that is longer than a prelude"])
+    assert (asked.message.text, asked.message.stop_reason) == ("ok", "stop")
 
 
 # --- where requests go

@@ -55,6 +55,22 @@ def test_every_damaged_byte_is_noticed():
             read(damaged)
 
 
+def test_what_stands_before_the_damage_is_handed_on_wherever_the_stream_is_cut():
+    data = b"".join(MESSAGES[:2])
+    damaged = data + MESSAGES[2][:-1] + b"\x00"
+    for place in range(len(damaged)):
+        parser = EventStreamParser()
+        events = [*parser.feed(damaged[:place])]
+        with pytest.raises(SseError, match="checksum"):
+            for block in (damaged[place:], b"more"):
+                events += parser.feed(block)
+        assert events == EVENTS[:2]
+    parser = EventStreamParser()
+    parser.feed(damaged)
+    with pytest.raises(SseError, match="checksum"):
+        parser.finish()
+
+
 def test_an_error_message_is_an_event_of_its_own():
     headers = {":message-type": "error", ":error-code": "InternalError", ":error-message": "Oh no"}
     assert read(frame(headers, b"")) == [

@@ -108,12 +108,12 @@ class ConverseReader:
 
     def _take(self, event: Event) -> None:
         match event:
-            case BlockDelta(index, delta):
-                if delta is not None and index not in self._passed_over:
+            case BlockDelta(index, Delta() as delta):
+                if (index or 0) not in self._passed_over:
                     self._delta(index or 0, delta)
-            case BlockStart(index, Start(tool_use)):
-                if tool_use is not None and tool_use.type is None:
-                    self._start_call(index or 0, tool_use)
+            case BlockStart(index, Start(ToolUse() as use)):
+                if use.type is None:
+                    self._start_call(index or 0, use)
                 else:
                     self._passed_over.add(index or 0)  # what the service does by itself is no answer
             case BlockStop(index):

@@ -39,24 +39,42 @@ _KEPT = 64
 class EventStreamParser:
     """Takes blocks of bytes, cut anywhere, and gives the events that they complete.
 
-    Checksums are checked. Raises :class:`SseError` for bytes that are no such message.
+    Checksums are checked. Raises :class:`SseError` for bytes that are no such message, after the events before them.
     """
 
-    __slots__ = ("_buffer", "_known", "_wanted")
+    __slots__ = ("_buffer", "_damage", "_known", "_wanted")
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._wanted = _SHORTEST
+        self._damage: SseError | None = None
+        """Found behind events that were handed on first."""
         self._known: dict[bytes, tuple[str | None, bytes | None]] = {}
 
     def feed(self, block: bytes) -> list[ServerSentEvent]:
         """The events that end in `block`."""
-        buffer = self._buffer
-        buffer += block
-        if len(buffer) < self._wanted:
-            return []
-        data = bytes(buffer)
+        if self._damage is not None:
+            raise self._damage
+        self._buffer += block
         events: list[ServerSentEvent] = []
+        if len(self._buffer) >= self._wanted:
+            try:
+                self._take(events)
+            except SseError as damage:
+                if not events:
+                    raise
+                self._damage = damage
+        return events
+
+    def finish(self) -> list[ServerSentEvent]:
+        """The stream has ended. Half a message is none."""
+        if self._damage is not None:
+            raise self._damage
+        return []
+
+    def _take(self, events: list[ServerSentEvent]) -> None:
+        """Move the whole messages from the buffer to `events`."""
+        data = bytes(self._buffer)
         place, size = 0, len(data)
         while size - place >= _SHORTEST:
             total = int.from_bytes(data[place : place + 4])
@@ -75,12 +93,7 @@ class EventStreamParser:
             place = end
         left = size - place
         self._wanted = int.from_bytes(data[place : place + 4]) if left >= _SHORTEST else _SHORTEST
-        del buffer[:place]
-        return events
-
-    def finish(self) -> list[ServerSentEvent]:
-        """The stream has ended. Half a message is none."""
-        return []
+        del self._buffer[:place]
 
     def _event(self, data: bytes, start: int, end: int) -> ServerSentEvent:
         after = start + 12 + int.from_bytes(data[start + 4 : start + 8])

@@ -2,7 +2,7 @@
 
 Bodies that are understood: `{"error": {"message", "code", "type", "metadata"?: {"raw"}}}`, `{"error": "…"}`,
 `{"error": {"message", "code": 429, "status": "RESOURCE_EXHAUSTED", "details"}}`, `{"message": …}`, `{"detail": …}`,
-each of them also inside a list; else text; a web page is reduced to its title.
+`{"Message": …}` (AWS, of who may not), each of them also inside a list; else text; a web page is reduced to its title.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _from_json(raw: Json) -> _Said:
     inner = raw.get("error")
     if isinstance(inner, dict | list):
         return _from_json(inner)
-    text = next((raw[key] for key in ("message", "detail", "error", "msg") if raw.get(key)), None)
+    text = next((raw[key] for key in ("message", "detail", "error", "msg", "Message") if raw.get(key)), None)
     if text is not None and not isinstance(text, str):
         text = quote(str(text).encode())
     metadata = raw.get("metadata")
