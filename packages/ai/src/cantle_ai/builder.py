@@ -43,7 +43,7 @@ _DONE = ("stop", "length", "toolUse", "deferred")
 class AnswerBuilder:
     """Builds one answer. Collects events until :meth:`take` hands them over."""
 
-    __slots__ = ("_clock", "_events", "_held", "_open", "_price", "mend_arguments", "message")
+    __slots__ = ("_clock", "_events", "_held", "_open", "_price", "last_usage", "mend_arguments", "message")
 
     def __init__(
         self,
@@ -59,6 +59,8 @@ class AnswerBuilder:
         self.mend_arguments: Callable[[str, JsonObject], JsonObject] | None = None
         """Makes of a tool's name and the arguments of a call what the tool is to get, where the model was made to
         say them in another way."""
+        self.last_usage: Callable[[], Usage | None] | None = None
+        """Gives the count that is true when the answer ends, however it ends, of an API that counts in every chunk."""
         self._clock = clock
         self._price = price
         self._open: dict[int, None] = {}
@@ -159,7 +161,8 @@ class AnswerBuilder:
 
     def usage(self, usage: Usage) -> None:
         """Take the provider's latest cumulative count, and cost it unless it already carries a cost."""
-        if not usage.cost.total and not usage.cost.unknown:
+        cost = usage.cost
+        if not cost.total and not cost.unknown and not cost.extra:
             usage = msgspec.structs.replace(usage, cost=cost_of(usage, self._price))
         self.message.usage = usage
 
@@ -236,6 +239,8 @@ class AnswerBuilder:
         for index in list(self._open):
             self.end(index)
         message = self.message
+        if self.last_usage is not None and (usage := self.last_usage()) is not None:
+            self.usage(usage)
         if self._price is None and not message.usage.cost.total:
             message.usage = msgspec.structs.replace(message.usage, cost=cost_of(message.usage, None))
         message.wire.clear()

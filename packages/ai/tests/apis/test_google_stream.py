@@ -178,6 +178,33 @@ async def test_d01_cached_tokens_are_counted_once_and_so_are_thoughts():
     assert usage.cost.total == pytest.approx((63 + 120 + 4) / 1e6)
 
 
+@pytest.mark.parametrize("end", ["abort", "cut", "error"])
+async def test_the_last_count_counts_however_an_answer_ends(end):
+    controller = AbortController()
+    texts = [chunk("x", usage={"promptTokenCount": 9, "candidatesTokenCount": n}) for n in range(1, 101)]
+
+    def serve(link: Link) -> None:
+        link.request()
+        link.head("content-type: text/event-stream", "transfer-encoding: chunked")
+        for each in texts:
+            link.chunk(each)
+        if end == "error":
+            link.chunk(event({"error": {"code": 500, "message": "no"}}))
+        elif end == "cut":
+            link.reset()
+        else:
+            link.wait_gone()
+
+    def see(each):
+        if each.type == "text_delta" and len(each.partial.text) == 100 and end == "abort":
+            controller.abort()
+
+    asked = await ask(serve, see=see, options=StreamOptions(signal=controller.signal))
+    assert asked.message.stop_reason == ("aborted" if end == "abort" else "error")
+    assert asked.message.usage.output == len(asked.message.text)
+    assert len(asked.message.text) == 100 or end == "cut"
+
+
 async def test_usage_is_known_as_soon_as_it_is_said():
     seen = []
     await ask(

@@ -20,6 +20,7 @@ from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
 from cantle_ai.messages import AssistantMessage, StopReason
 from cantle_ai.sse import ServerSentEvent
+from cantle_ai.usage import Usage
 
 __all__ = ["GoogleReader"]
 
@@ -66,6 +67,7 @@ class GoogleReader:
         self._kind: Literal["text", "thinking"] | None = None
         self._index = -1  # of the block that text goes to; meaningless without a kind
         self._called = False
+        builder.last_usage = self._last_usage
 
     @property
     def complete(self) -> bool:
@@ -90,7 +92,6 @@ class GoogleReader:
 
     def end(self) -> None:
         builder, raw = self._builder, self._finish
-        self._tell_usage()
         if raw is None:
             raise ProviderError(
                 "The answer was cut off: the stream ended without a finish reason", kind="network"
@@ -106,7 +107,6 @@ class GoogleReader:
 
     def _add(self, chunk: Chunk) -> None:
         if chunk.error:
-            self._tell_usage()
             raise error_from_json(chunk.error)
         if not self._identified:
             self._identify(chunk)
@@ -119,7 +119,7 @@ class GoogleReader:
         if counts is not None:
             self._counts = counts
             # In every chunk there are some. What the reader of a long answer sees may be a sixteenth behind.
-            if (output := counts.output) > self._told + (self._told >> 4) or self._finish is not None:
+            if (output := counts.output) > self._told + (self._told >> 4):
                 self._told = output
                 self._builder.usage(counts.to_usage())
         if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason:
@@ -132,9 +132,8 @@ class GoogleReader:
             message.response_model = chunk.model_version
         self._identified = bool(message.response_id and chunk.model_version)
 
-    def _tell_usage(self) -> None:
-        if self._counts is not None:
-            self._builder.usage(self._counts.to_usage())
+    def _last_usage(self) -> Usage | None:
+        return None if self._counts is None else self._counts.to_usage()
 
     def _candidate(self, candidate: Candidate) -> None:
         self.empty = False
