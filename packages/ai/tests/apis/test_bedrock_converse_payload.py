@@ -87,7 +87,11 @@ async def test_a_request_has_everything_in_its_place():
 @pytest.mark.parametrize(
     ("model_id", "thinking", "caches", "long", "temperature"),
     [
-        ("anthropic.claude-3-haiku-20240307-v1:0", "none", True, False, True),
+        ("anthropic.claude-v2:1", "none", False, False, True),
+        ("anthropic.claude-3-haiku-20240307-v1:0", "none", False, False, True),
+        ("us.anthropic.claude-3-5-sonnet-20241022-v2:0", "none", False, False, True),
+        ("us.anthropic.claude-3-5-haiku-20241022-v1:0", "none", True, False, True),
+        ("anthropic.claude-of-tomorrow", "none", True, False, True),
         ("us.anthropic.claude-3-7-sonnet-20250219-v1:0", "budget", True, False, True),
         (OLD_CLAUDE, "budget", True, False, True),
         ("anthropic.claude-opus-4-1-20250805-v1:0", "budget", True, False, True),
@@ -112,7 +116,7 @@ def test_what_is_known_by_an_id(model_id, thinking, caches, long, temperature):
     assert (compat.supports_prompt_caching, compat.supports_long_cache_retention) == (caches, long)
     assert compat.supports_temperature == temperature
     assert compat.supports_thinking_binding == (not temperature)
-    assert compat.requires_thinking_signature == caches
+    assert compat.requires_thinking_signature == ("anthropic." in model_id)
 
 
 @pytest.mark.parity("bedrock.quirks")
@@ -332,9 +336,9 @@ async def test_strict_tools_stay_below_what_a_request_may_have_of_them():
 
 @pytest.mark.parametrize(
     ("choice", "sent"),
-    [("auto", {"auto": {}}), ("required", {"any": {}}), (NamedTool("read"), {"tool": {"name": "read"}}), (None, None)],
+    [("auto", None), ("required", {"any": {}}), (NamedTool("read"), {"tool": {"name": "read"}}), (None, None)],
 )  # fmt: skip
-async def test_a_tool_choice_is_one_of_three(choice, sent):
+async def test_a_tool_choice_is_said_where_it_is_not_the_default(choice, sent):
     context = Context(messages=[user("a")], tools=[READ])
     asked = await ask(END, context=context, options=StreamOptions(tool_choice=choice))
     assert asked.body["toolConfig"].get("toolChoice") == sent

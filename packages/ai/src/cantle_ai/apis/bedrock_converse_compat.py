@@ -80,6 +80,12 @@ _FAMILIES: Final[tuple[tuple[re.Pattern[str], Mapping[str, Json]], ...]] = (
         {**_CLAUDE, "thinkingFormat": "budget", "supportsLongCacheRetention": True},
     ),
     (re.compile(_NAME + r"(?:4|3-7)(?!\d)"), {**_CLAUDE, "thinkingFormat": "budget"}),
+    (
+        re.compile(
+            r"(?:^|[./])anthropic\.claude-(?:v?[12](?!\d)|instant|3-(?:haiku|opus|sonnet)|3-5-sonnet)"
+        ),
+        {**_CLAUDE, "supportsPromptCaching": False},
+    ),
     (re.compile(r"(?:^|[./])anthropic\.claude"), _CLAUDE),
     (re.compile(r"(?:^|[./])openai\.gpt-oss"), {"thinkingFormat": "reasoning-effort"}),
     (re.compile(r"(?:^|[./])openai\.gpt-\d"), {"thinkingFormat": "reasoning"}),

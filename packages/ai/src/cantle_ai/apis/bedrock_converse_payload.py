@@ -195,7 +195,5 @@ def _tool_choice(options: StreamOptions) -> JsonObject | None:
             return {"tool": {"name": fitting_name(name)}}
         case "required":
             return {"any": {}}
-        case "auto":
-            return {"auto": {}}
-        case _:
+        case _:  # "auto" is the default, and saying so is refused by models that know no choice
             return None
