@@ -33,6 +33,24 @@ _IMPLIED: Mapping[str, Mapping[str, Any]] = {
 _NO_EFFORT_NONE = {("github-copilot", "openai-responses")}
 """Where thinking cannot be turned off: the effort `none` is refused, and saying nothing leaves it on."""
 
+_PRIORITY_PRICES: Mapping[str, float] = {
+    "gpt-4.1": 1.75,
+    "gpt-4.1-mini": 1.75,
+    "gpt-4o": 1.7,
+    "gpt-4o-2024-05-13": 1.75,
+    "gpt-4o-2024-08-06": 1.7,
+    "gpt-4o-2024-11-20": 1.7,
+    "gpt-4o-mini": 1.666667,
+    "gpt-5-mini": 1.8,
+    "gpt-5.5": 2.5,
+    "o3": 1.75,
+    "o4-mini": 1.818182,
+}
+"""What OpenAI asks for the tier `priority`, as a multiple of the list price, where that is not twice as much:
+https://openai.com/api-priority-processing, and for GPT-5.5 what the reference computes."""
+_OF_OPENAI = ("openai", "opencode")
+"""Providers that pass OpenAI's prices on."""
+
 _RATES = ("input", "output", "cacheRead", "cacheWrite")
 _SHARED = (
     "compat",
@@ -78,7 +96,7 @@ def _entry(provider: Provider, model: Mapping[str, Any]) -> dict[str, Any]:
         entry["thinkingLevelMap"] = {**entry["thinkingLevelMap"], "off": None}
     entry["input"] = [kind for kind in ("text", "image") if kind in model["input"]]
     entry["cost"] = _cost(model)
-    entry["compat"] = _compat(provider, api, model.get("compat", {}))
+    entry["compat"] = _compat(provider, api, model["id"], model.get("compat", {}))
     headers = {
         name: value for name, value in model.get("headers", {}).items() if provider.headers.get(name) != value
     }
@@ -117,11 +135,17 @@ def _number(value: float) -> float:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def _compat(provider: Provider, api: str, said: Mapping[str, Any]) -> dict[str, Any]:
+def _tier_prices(provider: Provider, id: str) -> dict[str, Any]:
+    factor = _PRIORITY_PRICES.get(id) if provider.id in _OF_OPENAI else None
+    return {} if factor is None else {"serviceTierPrices": {"priority": factor, "fast": factor}}
+
+
+def _compat(provider: Provider, api: str, id: str, said: Mapping[str, Any]) -> dict[str, Any]:
     """The quirks that the provider's row does not give already, of those that the API has."""
     known = quirks_of(api)
     implied = {
         **_IMPLIED.get(api, {}),
+        **_tier_prices(provider, id),
         **({"supportsLongCacheRetention": True} if "cacheControlFormat" in said else {}),
     }
     wanted = {name: value for name, value in {**implied, **said}.items() if name in known}

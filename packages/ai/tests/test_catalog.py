@@ -219,3 +219,20 @@ def test_b01_only_openai_is_told_in_the_role_of_a_developer_over_chat_completion
         and {**ROWS[model.provider].compat, **model.compat}.get("supportsDeveloperRole")
     }
     assert told == set() and ROWS["openai"].compat["supportsDeveloperRole"] is True
+
+
+@pytest.mark.parametrize(
+    ("key", "factor"),
+    [("openai/gpt-5.5", 2.5), ("opencode/gpt-5.5", 2.5), ("openai/gpt-4.1", 1.75), ("openai/gpt-5.4", 2)],
+)
+def test_what_is_served_with_priority_costs_what_its_model_asks_for_that(key: str, factor: float) -> None:
+    from cantle_ai.apis.openai_responses_compat import compat_of
+    from cantle_ai.apis.openai_responses_tiers import at_tier
+    from cantle_ai.usage import Usage, cost_of
+
+    model = next(model for model in EVERY_MODEL if model.key == key)
+    usage = Usage(input=1000, output=10)
+    list_price = cost_of(usage, model.price).total
+    for tier in ("priority", "fast"):
+        told = at_tier(usage, model.price, tier, compat_of(model).service_tier_prices)
+        assert told.cost.total == pytest.approx(factor * list_price)
