@@ -241,7 +241,8 @@ class AnswerBuilder:
         message = self.message
         if self.last_usage is not None and (usage := self.last_usage()) is not None:
             self.usage(usage)
-        if self._price is None and not message.usage.cost.total:
+        cost = message.usage.cost
+        if self._price is None and not cost.total and not cost.extra:
             message.usage = msgspec.structs.replace(message.usage, cost=cost_of(message.usage, None))
         message.wire.clear()
         message.duration_ms = max(0, self._clock() - message.timestamp)

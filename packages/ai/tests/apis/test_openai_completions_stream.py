@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
+from cantle_ai.retry import retryable
 from cantle_ai.usage import Price
 from packages.ai.tests.apis.completions import DONE, ask, call, delta, event
 from packages.ai.tests.http_peer import Link
@@ -168,6 +169,42 @@ async def test_a10_usage_in_the_choice_is_read():
     assert asked.message.usage.input == 5
 
 
+@pytest.mark.parametrize("later", [{}, {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}])
+async def test_counts_of_nothing_do_not_replace_what_was_counted(later):
+    usage = {"prompt_tokens": 5, "completion_tokens": 1}
+    chunks = [event({"choices": [], "usage": each}) for each in (usage, later)]
+    asked = await ask([delta("stop", content="x"), *chunks, DONE])
+    assert (asked.message.usage.input, asked.message.usage.output) == (5, 1)
+
+
+async def test_counts_below_zero_are_none():
+    details = {"cached_tokens": -1, "cache_write_tokens": -1}
+    usage = {
+        "prompt_tokens": -5,
+        "completion_tokens": 7,
+        "total_tokens": -1,
+        "prompt_tokens_details": details,
+    }
+    asked = await ask(
+        [
+            delta("stop", content="x"),
+            event({"choices": [], "usage": {**usage, "completion_tokens_details": {"reasoning_tokens": -3}}}),
+            DONE,
+        ]
+    )
+    counted = asked.message.usage
+    assert (counted.input, counted.output, counted.cache_read, counted.cache_write) == (0, 7, 0, 0)
+    assert (counted.reasoning, counted.total_tokens) == (0, 7)
+
+
+async def test_reasoning_that_is_counted_beside_the_output_is_part_of_it():
+    details = {"completion_tokens_details": {"reasoning_tokens": 94}}
+    usage = {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135, **details}
+    asked = await ask([delta("stop", content="x"), event({"choices": [], "usage": usage}), DONE])
+    counted = asked.message.usage
+    assert (counted.output, counted.reasoning, counted.total_tokens) == (103, 94, 135)
+
+
 @pytest.mark.parity("completions.billed-cost")
 @pytest.mark.parametrize(
     ("told", "total", "from_provider"),
@@ -175,6 +212,9 @@ async def test_a10_usage_in_the_choice_is_read():
         ({"cost": 0.5, "is_byok": False}, 0.5, True),
         ({"cost": 0.02, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.3}}, 0.32, True),
         ({"cost": 0.02, "is_byok": True}, 0.0001, False),  # half of it
+        ({"cost": 0, "is_byok": False}, 0, True),
+        ({"cost": True, "is_byok": False}, 0.0001, False),
+        ({"cost": -1, "is_byok": False}, 0.0001, False),
         ({"cost": 0.5}, 0.0001, False),
         ({"cost": "0.5", "is_byok": False}, 0.0001, False),
         ({"cost": {"total_cost": 1}}, 0.0001, False),
@@ -383,6 +423,8 @@ async def test_a_refusal_is_text():
         ("tool_calls", False, "stop"),
         ("function_call", True, "toolUse"),
         ("eos", False, "stop"),
+        ("model_context_window_exceeded", False, "length"),
+        ("repetition_truncation", True, "length"),
         ("something_new", True, "toolUse"),
     ],
 )
@@ -395,7 +437,14 @@ async def test_stop_reasons(raw, with_call, reason):
 
 
 @pytest.mark.parametrize(
-    ("raw", "kind"), [("content_filter", "http"), ("error", "http"), ("network_error", "network")]
+    ("raw", "kind"),
+    [
+        ("content_filter", "http"),
+        ("sensitive", "http"),
+        ("error", "http"),
+        ("network_error", "network"),
+        ("insufficient_system_resource", "network"),
+    ],
 )
 async def test_ends_that_are_failures_keep_what_came(raw, kind):
     asked = await ask([delta(content="some"), delta(raw), DONE])
@@ -406,6 +455,14 @@ async def test_ends_that_are_failures_keep_what_came(raw, kind):
     )
     assert asked.details["code"] == raw
     assert asked.details["kind"] == kind
+    assert retryable(asked.message) is (kind == "network")
+
+
+async def test_a_choice_that_ends_with_an_error_says_which():
+    error = {"code": 502, "message": "Upstream died"}
+    choice = {"index": 0, "delta": {}, "finish_reason": "error", "error": error}
+    asked = await ask([delta(content="some"), event({"choices": [choice]}), DONE])
+    assert (asked.message.text, asked.message.error_message) == ("some", "Upstream died")
 
 
 @pytest.mark.parametrize("with_call", [False, True])

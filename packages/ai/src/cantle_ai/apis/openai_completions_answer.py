@@ -11,6 +11,7 @@ import os
 
 import msgspec
 
+from cantle_ai.apis.http_errors import error_from_json
 from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_details import ReasoningDetails
@@ -26,13 +27,21 @@ from cantle_ai.usage import cost_of
 
 __all__ = ["Answer"]
 
-_ENDS: dict[str, StopReason] = {"length": "length", "max_tokens": "length"}
+_ENDS: dict[str, StopReason] = dict.fromkeys(
+    ("length", "max_tokens", "model_length", "model_context_window_exceeded", "repetition_truncation"),
+    "length",
+)
 _REFUSED = {
     "content_filter": "The provider's content filter stopped the answer",
+    "sensitive": "The provider's content filter stopped the answer",
     "error": "The provider ended the answer with an error",
     "network_error": "The provider lost its connection while it answered",
+    "insufficient_system_resource": "The provider ran out of resources while it answered",
 }
-"""Reasons to finish that are failures."""
+"""Reasons to finish that are failures. Those that not OpenAI alone knows are Z.AI's (docs.z.ai, "Chat completion") and
+DeepSeek's (https://api-docs.deepseek.com/api/create-chat-completion)."""
+_PASSING = ("network_error", "insufficient_system_resource")
+"""Those of them that another attempt may not meet."""
 
 
 class _Call:
@@ -57,6 +66,7 @@ class Answer:
         self.finish_reason: str | None = None
         self.empty = True
         """Whether no chunk has said anything yet."""
+        self._error: Json = None
         self._builder = builder
         self._model = model
         self._compat = compat
@@ -87,6 +97,7 @@ class Answer:
                     self._delta(delta)
                 if choice.finish_reason:
                     self.finish_reason = choice.finish_reason
+                    self._error = choice.error
                 if choice.usage is not None:
                     self._usage(choice.usage)
         if chunk.usage is not None:
@@ -99,7 +110,9 @@ class Answer:
         raw, builder = self.finish_reason, self._builder
         builder.message.raw_stop_reason = raw
         if raw is not None and raw in _REFUSED:
-            kind: ErrorKind = "network" if raw == "network_error" else "http"
+            if raw == "error" and self._error:
+                raise error_from_json(self._error)
+            kind: ErrorKind = "network" if raw in _PASSING else "http"
             raise ProviderError(_REFUSED[raw], code=raw, kind=kind)
         end = _ENDS.get(raw or "")
         if end is None:
@@ -129,6 +142,8 @@ class Answer:
             self._delta(Delta(content=delta.refusal))
 
     def _usage(self, counts: Counts) -> None:
+        if counts.empty:
+            return
         usage = counts.to_usage()
         billed = counts.billed if self._compat.reports_cost else None
         if billed is not None:

@@ -1,6 +1,6 @@
 """What chat completions send: one chunk of a stream, or a whole completion, whose `message` reads like one.
 
-    {"id", "model", "choices": [{"delta" | "message": {…}, "finish_reason", "usage"?}], "usage"?, "error"?}
+    {"id", "model", "choices": [{"delta" | "message": {…}, "finish_reason", "usage"?, "error"?}], "usage"?, "error"?}
     delta: {"content", "reasoning_content" | "reasoning" | "reasoning_text", "reasoning_details",
             "tool_calls": [{"index", "id", "function": {"name", "arguments"}}], "refusal", "function_call"}
 
@@ -69,25 +69,35 @@ class Counts(Struct, gc=False):
     @property
     def billed(self) -> float | None:
         """US dollars, as OpenRouter reports them: its own charge, and the maker's where the key there is one's own."""
-        if not isinstance(self.cost, int | float) or not isinstance(self.is_byok, bool):
+        if not _is_amount(self.cost) or not isinstance(self.is_byok, bool):
             return None
         details = self.cost_details if isinstance(self.cost_details, dict) else {}
         upstream = details.get("upstream_inference_cost") if self.is_byok else 0
-        return self.cost + upstream if isinstance(upstream, int | float) else None
+        return float(self.cost + upstream) if _is_amount(upstream) else None
+
+    @property
+    def empty(self) -> bool:
+        """Whether it counts nothing, as where endpoints send a form that is not filled in."""
+        return not (self.prompt_tokens or self.completion_tokens or self.total_tokens)
 
     def to_usage(self) -> Usage:
-        prompt, details = self.prompt_tokens or 0, self.prompt_tokens_details or PromptDetails()
-        read = min(prompt, details.cached_tokens or self.cached_tokens or self.prompt_cache_hit_tokens or 0)
-        written = min(prompt - read, details.cache_write_tokens or 0)
-        output = self.completion_tokens or 0
+        prompt, output, total = map(_some, (self.prompt_tokens, self.completion_tokens, self.total_tokens))
+        details = self.prompt_tokens_details or PromptDetails()
+        cached = details.cached_tokens or self.cached_tokens or self.prompt_cache_hit_tokens
+        read = min(prompt, _some(cached))
+        written = min(prompt - read, _some(details.cache_write_tokens))
         reasoning = (self.completion_tokens_details or CompletionDetails()).reasoning_tokens
+        if total == prompt + output + _some(reasoning):
+            output += _some(
+                reasoning
+            )  # xAI counts it beside the rest: https://docs.x.ai/docs/guides/reasoning
         return Usage(
             input=prompt - read - written,
             output=output,
             cache_read=read,
             cache_write=written,
-            reasoning=reasoning,
-            total_tokens=self.total_tokens or prompt + output,
+            reasoning=None if reasoning is None else _some(reasoning),
+            total_tokens=total or prompt + output,
         )
 
 
@@ -96,6 +106,7 @@ class Choice(Struct, gc=False):
     message: Delta | None = None
     finish_reason: str | None = None
     usage: Counts | None = None
+    error: Any = None
 
 
 class Chunk(Struct, gc=False):
@@ -138,6 +149,7 @@ def _choice(raw: Json) -> Choice | None:
         message=_delta(raw.get("message")),
         finish_reason=_text(raw.get("finish_reason")),
         usage=_counts(raw.get("usage")),
+        error=raw.get("error"),
     )
 
 
@@ -212,6 +224,15 @@ def _numbers(raw: Json, kind: type[_S]) -> _S | None:
 
 def _text(raw: Json) -> str | None:
     return raw if isinstance(raw, str) else None
+
+
+def _is_amount(raw: Json) -> bool:
+    return type(raw) in (int, float) and 0 <= raw < 1e9  # type: ignore[operator]
+
+
+def _some(count: int | None) -> int:
+    """A count, which no endpoint can make less than nothing."""
+    return max(0, count or 0)
 
 
 def _count(raw: Json) -> int | None:
