@@ -21,13 +21,13 @@ from cantle_ai.auth.keys import filled
 from cantle_ai.auth.resolution import AuthResolver
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
-from cantle_ai.errors import ConfigurationError
+from cantle_ai.errors import ConfigurationError, ProviderError
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.model import THINKING_LEVELS, Model, Provider, StreamOptions
 from cantle_ai.model_shelf import CatalogModels, GivenModels, LocalModels, ModelShelf
 from cantle_ai.providers import BUILTIN_PROVIDERS, LOCAL_API, WIRE_APIS
-from cantle_ai.stream import AssistantMessageStream, StreamFunction
+from cantle_ai.stream import AssistantMessageStream, EventSource, StreamFunction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from cantle_ai.apis.port import OwningApi, WireApi
     from cantle_ai.auth.credentials import Credentials
     from cantle_ai.auth.login import Login
-    from cantle_ai.auth.resolution import AuthSource
+    from cantle_ai.auth.resolution import AuthSource, ResolvedAuth
     from cantle_ai.model_entries import ModelEntry
     from cantle_ai.models_file import ModelsFile, ProviderEntry
     from cantle_ai.transport.port import Transport
 
 __all__ = ["Models"]
+
+_UNAUTHORISED = 401
 
 
 class Models:
@@ -260,6 +262,33 @@ class Models:
         provider = self._provider_of(model)
         api = self._api(model)
         resolved = await self._auth.resolve(provider, model, options.api_key)
+        while True:
+            begun = False
+            batches = self._source(api, provider, model, context, options, resolved)(builder, signal)
+            try:
+                async for batch in batches:
+                    begun = True
+                    yield batch
+                return
+            except ProviderError as error:
+                if begun or error.status != _UNAUTHORISED or resolved.token is None:
+                    raise
+            finally:
+                close = getattr(batches, "aclose", None)
+                if close is not None:
+                    await close()
+            # Taken back before its time: renewed, once, and asked again. What comes of that has no token to renew.
+            resolved = await self._auth.resolve(provider, model, options.api_key, refused=resolved.token)
+
+    def _source(
+        self,
+        api: WireApi,
+        provider: Provider,
+        model: Model,
+        context: Context,
+        options: StreamOptions,
+        resolved: ResolvedAuth,
+    ) -> EventSource:
         auth = resolved.auth
         if provider.live_headers:
             from cantle_ai.request_headers import with_live_headers
@@ -269,15 +298,7 @@ class Models:
         base_url = filled(resolved.base_url or model.base_url, auth.environ, name=provider.id)
         if compat != model.compat or base_url != model.base_url:
             model = msgspec.structs.replace(model, base_url=base_url, compat=compat)
-        source = api(model, context, options, transport=self._port(), auth=auth)
-        batches = source(builder, signal)
-        try:
-            async for batch in batches:
-                yield batch
-        finally:
-            close = getattr(batches, "aclose", None)
-            if close is not None:
-                await close()
+        return api(model, context, options, transport=self._port(), auth=auth)
 
     async def _ask(self, shelf: ModelShelf) -> None:
         from cantle_ai.local_servers import served_models

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cantle_ai import json_file
 from cantle_ai.auth.credentials import ApiKeyCredential, OAuthCredential
 from cantle_ai.auth.renewal import TokenRenewal, wait_for_renewals
 from cantle_ai.errors import ConfigurationError, ProviderError
@@ -20,6 +21,11 @@ from cantle_ai.transport.urllib3_thread import Urllib3Transport
 from packages.ai.tests.auth.logins import entry, login_at, stored
 from packages.ai.tests.http_peer import refused_port
 from tests.support.authorisation import PATIENCE, AuthorisationServer, expired
+
+
+def full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
 
 RENEW = """
 import asyncio, sys
@@ -365,23 +371,138 @@ async def test_without_a_refresh_token_there_is_nothing_to_renew_with(path: Path
         await renewal_of(path).renewed("p", login_at("http://127.0.0.1:1"))
 
 
-async def test_a_disk_that_is_full_loses_no_token(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next request saves what the first one could not."""
-    from cantle_ai import json_file
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
+async def test_a_disk_that_is_full_is_found_out_before_the_server_is_asked(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with AuthorisationServer() as server:
-        stored(path, p=expired(server.tokens()))
+        old = expired(server.tokens())
+        stored(path, p=old)
         renewal = renewal_of(path)
         with monkeypatch.context() as broken:
             broken.setattr(json_file, "_replace", full)
             with pytest.raises(ConfigurationError, match="cannot be written: no space left"):
                 await renewal.renewed("p", login_at(server.url))
+        assert server.renewals == 0 and entry(path) == old
+        await renewal.renewed("p", login_at(server.url))
+
+
+async def test_a_disk_that_fills_up_meanwhile_loses_no_token(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next request saves what the first one could not."""
+    with AuthorisationServer(held=threading.Event()) as server:
+        assert server.held is not None
+        stored(path, p=expired(server.tokens()))
+        renewal = renewal_of(path)
+        with monkeypatch.context() as broken:
+            request = asyncio.create_task(renewal.renewed("p", login_at(server.url)))
+            assert await asyncio.to_thread(server.renewal_began.wait, PATIENCE)
+            broken.setattr(json_file, "_replace", full)
+            server.held.set()
+            with pytest.raises(ConfigurationError, match="cannot be written: no space left"):
+                await request
         renewed = await renewal.renewed("p", login_at(server.url))
         assert (server.renewals, server.reused) == (1, 0)
         assert entry(path)["access"] == renewed.access
+
+
+async def test_a_token_is_saved_before_its_connection_is_closed(path: Path) -> None:
+    """Whatever comes of that."""
+
+    class Broken(Urllib3Transport):
+        async def aclose(self) -> None:
+            await super().aclose()
+            raise OSError("cannot be closed")
+
+    from cantle_ai.auth.credential_file import CredentialFile
+
+    with AuthorisationServer() as server:
+        stored(path, p=expired(server.tokens()))
+        renewal = TokenRenewal(CredentialFile(path), lambda: Broken(environ={}))
+        with pytest.raises(ConfigurationError):
+            await renewal.renewed("p", login_at(server.url))
+        assert entry(path)["expires"] > time.time() * 1000
+
+
+@pytest.mark.parametrize("written", [{"expires": 1.5}, {"expires": 1e3}, {"note": None}])
+async def test_an_entry_written_in_another_way_is_renewed_as_well(
+    path: Path, written: dict[str, object]
+) -> None:
+    with AuthorisationServer() as server:
+        stored(path, p={**expired(server.tokens()), **written})
+        renewed = await renewal_of(path).renewed("p", login_at(server.url))
+        assert entry(path)["access"] == renewed.access
+        assert renewed.is_fresh(time.time())
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from cantle_ai import new_files
+from packages.ai.tests.auth import test_renewal
+
+step = sys.argv.pop()
+written = 0
+
+def killed(place, work):
+    def run(*arguments):
+        global written
+        if place == "write":
+            written += 1
+        if step == f"before {place} {written}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = work(*arguments)
+        if step == f"after {place} {written}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return run
+
+new_files.NewFile.write = killed("write", new_files.NewFile.write)
+new_files.NewFile.replace = killed("replace", new_files.NewFile.replace)
+exec(test_renewal.RENEW)
+"""
+"""Ends by SIGKILL at a step of the first or the second time that the file is written."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize(
+    ("step", "outcome"),
+    [
+        ("before write 1", "not asked"),
+        ("after write 1", "not asked"),
+        ("before replace 1", "not asked"),
+        ("after replace 1", "not asked"),
+        ("before write 2", "lost"),
+        ("before replace 2", "lost"),
+        ("after replace 2", "saved"),
+    ],
+)
+def test_a_kill_at_each_step_leaves_a_file_that_can_be_used(path: Path, step: str, outcome: str) -> None:
+    """Lost is only what the server has given and the file does not have yet; the next request says what to do."""
+    with AuthorisationServer() as server:
+        old = expired(server.tokens())
+        stored(path, p=old, other={"type": "api_key", "key": "k"})
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, server.url, str(path), step],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        out, err = process.communicate("go\n", timeout=PATIENCE)
+        assert (process.returncode, out, err) == (-9, "ready\n", "")
+        assert server.renewals == (outcome != "not asked")
+        assert (entry(path) == old) == (outcome != "saved")
+        assert entry(path, "other") == {"type": "api_key", "key": "k"}
+
+        out, err = started(server, path).communicate("go\n", timeout=PATIENCE)
+        if outcome == "lost":
+            assert "Sign in again: `cantle auth login p`" in err
+            assert not any(token in out + err for token in server.issued)
+        else:
+            assert (out.strip(), server.renewals) == ("ready\n" + entry(path)["access"], 1)
+        left = {file.name for file in path.parent.iterdir()}
+        assert left <= {"auth.json", "auth.json.lock"}, "what a killed process wrote is cleared away"
 
 
 def test_the_reference_s_lock_is_waited_for(tmp_path: Path) -> None:

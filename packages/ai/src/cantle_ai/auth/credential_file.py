@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cantle_ai.auth.credentials import Credential, credential_from_json, credential_to_json
-from cantle_ai.codec import JsonObject
+from cantle_ai.codec import Json, JsonObject
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.fields import FieldError
 from cantle_ai.json_file import read_json_file, update_json_file
+from cantle_ai.system_errors import reason_of
 
 if TYPE_CHECKING:
     from cantle_ai.auth.credentials import CredentialStore
@@ -73,7 +74,7 @@ class CredentialFile:
 
         def change(raw: JsonObject) -> None:
             nonlocal replaced
-            replaced = raw.get(provider_id) == credential_to_json(old)
+            replaced = _is(raw.get(provider_id), old)
             if replaced:
                 raw[provider_id] = credential_to_json(new)
 
@@ -108,9 +109,13 @@ class CredentialFile:
     def _read(self) -> JsonObject:
         try:
             status = self.path.stat()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             self._stamp, self._entries = None, {}
             return self._entries
+        except OSError as error:
+            raise ConfigurationError(
+                None, f"{self.path} cannot be read: {reason_of(error)}. Check its permissions"
+            ) from None
         stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
         if stamp != self._stamp:
             self._entries = read_json_file(self.path) or {}
@@ -119,6 +124,14 @@ class CredentialFile:
 
     def _update(self, change: Callable[[JsonObject], None]) -> None:
         update_json_file(self.path, change, mode=_PRIVATE)
+
+
+def _is(entry: Json, credential: Credential) -> bool:
+    """Whether an entry says the same, however it is written."""
+    try:
+        return isinstance(entry, dict) and credential_from_json(entry, "") == credential
+    except FieldError:
+        return False
 
 
 def _drop(raw: JsonObject, provider_id: str) -> None:

@@ -4,7 +4,8 @@ A server that rotates refresh tokens takes the old one back in the moment in whi
 
 - one lock stands for the whole store. Who waited for it looks at the store again, and finds what another process
   got meanwhile;
-- the new token is on disk before anybody uses it;
+- a store that cannot be written to is found out before the server is asked, not afterwards;
+- the new token is on disk before anybody uses it, and before the connection that it came over is closed;
 - the work is done in a thread of its own, with an event loop of its own. Cancelling a request, or closing the
   loop that it runs in, does not touch it, and Python does not exit while it is under way. It takes 30 seconds at
   most. Waiting for another process holds nothing up.
@@ -67,42 +68,47 @@ class TokenRenewal:
         self._connect = connect
         self._clock = clock
         self._patience = patience
-        self._running: dict[str, Future[OAuthCredential]] = {}
+        self._running: dict[tuple[str, str | None], Future[OAuthCredential]] = {}
         self._lock = threading.Lock()
         self._unsaved: dict[str, tuple[OAuthCredential, OAuthCredential]] = {}
         """What was stored, and what came for it and could not be saved, such as on a full disk."""
 
-    async def renewed(self, provider_id: str, login: Login) -> OAuthCredential:
+    async def renewed(self, provider_id: str, login: Login, *, refused: str | None = None) -> OAuthCredential:
         """The provider's credential, fresh. Being cancelled ends the waiting, not the renewal.
 
+        `refused` is a token that the provider does not take, though it should still be good.
         Raises :class:`ConfigurationError` when the server refuses, or the store cannot be used, and
         :class:`ProviderError` when the server was not heard or is busy.
         """
         with self._lock:
-            running = self._running.get(provider_id)
+            running = self._running.get((provider_id, refused))
             if running is None:
-                running = self._running[provider_id] = Future()
-                threading.Thread(target=self._run, args=(provider_id, login, running), daemon=True).start()
+                running = self._running[provider_id, refused] = Future()
+                threading.Thread(
+                    target=self._run, args=(provider_id, login, refused, running), daemon=True
+                ).start()
         return await _outcome(running)
 
-    def _run(self, provider_id: str, login: Login, result: Future[OAuthCredential]) -> None:
+    def _run(
+        self, provider_id: str, login: Login, refused: str | None, result: Future[OAuthCredential]
+    ) -> None:
         try:
-            credential = self._renew(provider_id, login)
+            credential = self._renew(provider_id, login, refused)
         except BaseException as error:  # noqa: BLE001 - raised by whoever waits for it
             outcome: OAuthCredential | BaseException = error
         else:
             outcome = credential
         with self._lock:
-            del self._running[provider_id]
+            del self._running[provider_id, refused]
         if isinstance(outcome, BaseException):
             result.set_exception(outcome)
         else:
             result.set_result(outcome)
 
-    def _renew(self, provider_id: str, login: Login) -> OAuthCredential:
+    def _renew(self, provider_id: str, login: Login, refused: str | None) -> OAuthCredential:
         try:
             with self._store.renewing(self._patience):
-                return _undisturbed(lambda: self._renewed_alone(provider_id, login))
+                return _undisturbed(lambda: self._renewed_alone(provider_id, login, refused))
         except LoginError as error:
             raise ConfigurationError(
                 None, f"{error}. Sign in again: `cantle auth login {provider_id}`"
@@ -116,15 +122,19 @@ class TokenRenewal:
                 None, f"The lock beside {self._store.place} cannot be had: {reason_of(error)}"
             ) from None
 
-    def _renewed_alone(self, provider_id: str, login: Login) -> OAuthCredential:
+    def _renewed_alone(self, provider_id: str, login: Login, refused: str | None) -> OAuthCredential:
         """What is to be done while nobody else renews."""
         stored = self._stored(provider_id)
-        if stored.is_fresh(self._clock()):
+        if stored.is_fresh(self._clock()) and stored.access != refused:
             return stored
         before, renewed = self._unsaved.get(provider_id, (None, None))
-        if renewed is None or before != stored:
-            renewed = asyncio.run(self._asked(login, stored))
-            self._unsaved[provider_id] = stored, renewed
+        if renewed is not None and before == stored:
+            return self._saved(provider_id, stored, renewed)
+        self._store.replace(provider_id, stored, stored)  # raises while the old token is still good
+        return asyncio.run(self._asked(provider_id, login, stored))
+
+    def _saved(self, provider_id: str, stored: OAuthCredential, renewed: OAuthCredential) -> OAuthCredential:
+        self._unsaved[provider_id] = stored, renewed
         saved = self._store.replace(provider_id, stored, renewed)
         del self._unsaved[provider_id]
         # Somebody signed in anew or out meanwhile: what they did counts.
@@ -138,17 +148,19 @@ class TokenRenewal:
             )
         return stored
 
-    async def _asked(self, login: Login, stored: OAuthCredential) -> OAuthCredential:
+    async def _asked(self, provider_id: str, login: Login, stored: OAuthCredential) -> OAuthCredential:
         from cantle_ai.auth.oauth.client import OAuthClient
 
         transport = self._connect()
         try:
-            async with asyncio.timeout(_SECONDS):
-                return await login.renew(stored, OAuthClient(transport, clock=self._clock))
-        except TimeoutError:
-            raise ProviderError(
-                f"The login to {login.name} was not renewed within {_SECONDS:g} seconds", kind="timeout"
-            ) from None
+            try:
+                async with asyncio.timeout(_SECONDS):
+                    renewed = await login.renew(stored, OAuthClient(transport, clock=self._clock))
+            except TimeoutError:
+                raise ProviderError(
+                    f"The login to {login.name} was not renewed within {_SECONDS:g} seconds", kind="timeout"
+                ) from None
+            return self._saved(provider_id, stored, renewed)
         finally:
             await transport.aclose()
 

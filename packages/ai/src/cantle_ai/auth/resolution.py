@@ -70,6 +70,11 @@ class ResolvedAuth(Struct, frozen=True, kw_only=True):
 
     auth: RequestAuth
     base_url: str | None = None
+    token: str | None = None
+    """A token in place of which another one can be had, should the provider refuse it."""
+
+    def __repr__(self) -> str:
+        return f"ResolvedAuth(auth={self.auth!r}, base_url={self.base_url!r})"
 
 
 class _Found(Struct, frozen=True, kw_only=True):
@@ -79,6 +84,8 @@ class _Found(Struct, frozen=True, kw_only=True):
     kind: AuthKind = "key"
     headers: Mapping[str, str] = {}
     base_url: str | None = None
+    token: str | None = None
+    """What it comes from, where another one of that can be had."""
 
 
 class AuthResolver:
@@ -108,10 +115,15 @@ class AuthResolver:
         self._printing: dict[tuple[str, str], asyncio.Lock] = {}
         self._exchanged: dict[tuple[str | None, ...], tuple[str, float]] = {}
         self._exchanging = asyncio.Lock()
+        self._last: dict[str, str] = {}
+        """By provider, the token that came in the place of a refused one. There is none in its own place."""
 
-    async def resolve(self, provider: Provider, model: Model | None, given: str | None) -> ResolvedAuth:
+    async def resolve(
+        self, provider: Provider, model: Model | None, given: str | None, *, refused: str | None = None
+    ) -> ResolvedAuth:
         """What a request to `model` of `provider` is made with; `given` is a key that goes before all others.
 
+        `refused` is the `token` that the provider has just refused, though it should still be good: it is renewed.
         Raises :class:`ConfigurationError` when there is nothing, or it cannot be had, and
         :class:`cantle_ai.errors.ProviderError` when a login could not be renewed for a reason that may pass.
         """
@@ -125,13 +137,18 @@ class AuthResolver:
         if given:
             found: _Found | None = _key(given, provider)
         else:
-            found = await self._found(provider, stored, environ)
+            found = await self._found(provider, stored, environ, refused)
         if found is None:
             if not provider.key_optional and not _carries_auth(provider, model):
                 raise ConfigurationError(None, self._explain_no_key(provider))
             found = _Found()
         headers = await self._headers(provider, model, environ, found.headers)
         key, kind = found.key, found.kind
+        token = found.token
+        if token is not None and refused is not None:
+            self._last[provider.id] = token
+        if token == self._last.get(provider.id):
+            token = None
         if key is not None and provider.key_header is not None:
             headers.setdefault(provider.key_header, f"Bearer {key}")
             key = None
@@ -139,7 +156,7 @@ class AuthResolver:
             headers["Authorization"] = f"Bearer {key}"
             kind = "bearer" if kind == "key" else kind
         auth = RequestAuth(api_key=key, kind=kind, headers=headers, environ=environ)
-        return ResolvedAuth(auth=auth, base_url=found.base_url)
+        return ResolvedAuth(auth=auth, base_url=found.base_url, token=token)
 
     def source(self, provider: Provider) -> AuthSource | None:
         """Where a request's authorisation would come from; None from nowhere. Runs no command, asks no network."""
@@ -173,10 +190,14 @@ class AuthResolver:
         return self._environ
 
     async def _found(
-        self, provider: Provider, stored: Credential | None, environ: Mapping[str, str]
+        self,
+        provider: Provider,
+        stored: Credential | None,
+        environ: Mapping[str, str],
+        refused: str | None,
     ) -> _Found | None:
         if isinstance(stored, OAuthCredential):
-            return await self._logged_in(provider, stored)
+            return await self._logged_in(provider, stored, refused)
         if stored is not None and stored.key:
             return _key(await self._stored_value(stored.key, environ, provider.id), provider)
         if provider.api_key:
@@ -185,9 +206,9 @@ class AuthResolver:
         for name in provider.key_variables:
             if key := environ.get(name, "").strip():
                 return _Found(key=key, kind=provider.key_kinds.get(name, "key"))
-        return await self._ambient(provider, environ)
+        return await self._ambient(provider, environ, refused)
 
-    async def _logged_in(self, provider: Provider, stored: OAuthCredential) -> _Found:
+    async def _logged_in(self, provider: Provider, stored: OAuthCredential, refused: str | None) -> _Found:
         login = self._login(provider)
         if login is None:
             raise ConfigurationError(
@@ -195,10 +216,18 @@ class AuthResolver:
                 f"A login is stored for {provider.id}, which cannot be signed in to. Remove it: "
                 f"`cantle auth logout {provider.id}`",
             )
-        if not stored.is_fresh(self._clock()):
-            stored = await self._renewed(provider.id, login)
+        if not stored.is_fresh(self._clock()) or stored.access == refused:
+            stored = await self._renewed(provider.id, login, refused)
         auth = login.authorise(stored)
-        return _Found(key=auth.api_key, kind=auth.kind, headers=auth.headers, base_url=auth.base_url)
+        return _Found(
+            key=auth.api_key,
+            kind=auth.kind,
+            headers=auth.headers,
+            base_url=auth.base_url,
+            token=stored.access
+            if stored.refresh and isinstance(self._credentials, CredentialStore)
+            else None,
+        )
 
     def _login(self, provider: Provider) -> Login | None:
         if provider.login is None:
@@ -209,7 +238,7 @@ class AuthResolver:
             self._find_login = find_login
         return self._find_login(provider.login)
 
-    async def _renewed(self, provider_id: str, login: Login) -> OAuthCredential:
+    async def _renewed(self, provider_id: str, login: Login, refused: str | None) -> OAuthCredential:
         if self._renewal is None:
             if not isinstance(self._credentials, CredentialStore):
                 raise ConfigurationError(
@@ -218,9 +247,11 @@ class AuthResolver:
             from cantle_ai.auth.renewal import TokenRenewal
 
             self._renewal = TokenRenewal(self._credentials, self._connect, clock=self._clock)
-        return await self._renewal.renewed(provider_id, login)
+        return await self._renewal.renewed(provider_id, login, refused=refused)
 
-    async def _ambient(self, provider: Provider, environ: Mapping[str, str]) -> _Found | None:
+    async def _ambient(
+        self, provider: Provider, environ: Mapping[str, str], refused: str | None
+    ) -> _Found | None:
         if provider.ambient is None:
             return None
         from cantle_ai.auth.ambient import AMBIENT
@@ -235,7 +266,7 @@ class AuthResolver:
         async with self._exchanging:
             told = (provider.ambient, *(environ.get(name) for name in ambient.variables))
             token, ends = self._exchanged.get(told, ("", 0.0))
-            if ends <= self._clock():
+            if ends <= self._clock() or token == refused:
                 transport = self._connect()
                 try:
                     client = OAuthClient(transport, clock=self._clock)
@@ -243,7 +274,7 @@ class AuthResolver:
                 finally:
                     await transport.aclose()
                 self._exchanged[told] = token, ends
-        return _Found(key=token, kind="oauth")
+        return _Found(key=token, kind="oauth", token=token)
 
     async def _stored_value(self, value: str, environ: Mapping[str, str], provider_id: str) -> str:
         """What a stored key stands for. A command is run once, whether it works or not."""
