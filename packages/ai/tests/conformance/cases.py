@@ -129,6 +129,13 @@ async def blank_results_and_texts(lab: Lab) -> None:
     assert last.message.text == "Done."
 
 
+async def blank_system_prompt(lab: Lab) -> None:
+    async with lab.serving("One.", "Two.") as server:
+        for system in ("", " \n\t"):
+            await lab.ask(server, "Hi", system=system)
+        assert server.bodies[0] == server.bodies[1]
+
+
 async def output_limit(lab: Lab) -> None:
     async with lab.serving({"content": "half an ans", "stopReason": "length"}) as server:
         answer = await lab.ask(server, "Hi", max_tokens=77)
@@ -485,7 +492,7 @@ CASES: Mapping[str, Case] = {
     function.__name__.replace("_", " "): function
     for function in (
         plain, empty, facts_of_the_answer, unicode_cut_at_every_byte, tools, parallel_tools,
-        call_without_arguments, bad_arguments, missing_result, blank_results_and_texts, output_limit, refusal,
+        call_without_arguments, bad_arguments, missing_result, blank_results_and_texts, blank_system_prompt, output_limit, refusal,
         overload, overflow, wrong_key, error_in_the_stream, cut_stream, garbage, noise, abort_at_each_event,
         abort_before_anything, images, image_in_a_tool_result, thinking_and_replay, redacted_thinking, usage,
         cache, prefix, hooks, headers, every_thinking_level, sampling, no_attribution, time_out, tool_choice, response_schema,

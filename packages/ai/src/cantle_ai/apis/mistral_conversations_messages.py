@@ -46,7 +46,7 @@ class EncodedMessages:
 def encode_messages(model: Model, context: Context, options: StreamOptions) -> EncodedMessages:
     """The messages of a request in order, the system prompt first."""
     encoded = EncodedMessages()
-    if context.system_prompt:
+    if context.system_prompt.strip():
         encoded.parts.append(wire_json({"role": "system", "content": context.system_prompt}))
     key = ("mistral-conversations", model.api, model.provider, model.id)
     last: Turn | None = None

@@ -85,7 +85,7 @@ class MessageEncoder:
     def encode(self, context: Context) -> EncodedMessages:
         """The messages of a request in order, the system prompt first."""
         encoded = EncodedMessages()
-        if context.system_prompt:
+        if context.system_prompt.strip():
             encoded.parts.append(self._system(context.system_prompt))
         images: list[bytes] = []
         after_results = False
