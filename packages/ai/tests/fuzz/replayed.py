@@ -36,7 +36,7 @@ class Replayed:
         newline: str = "\n",
     ) -> None:
         self._dialect = dialect(api)
-        self._responses = iter(responses)
+        self.responses = iter(responses)
         self.change = change
         self._cuts = cuts
         self._newline = newline
@@ -53,7 +53,7 @@ class Replayed:
         if self.instead is not None:
             status, kind, other = self.instead
             return HttpResponse(status, {"content-type": kind}, self._blocks(other))
-        response = next(self._responses)
+        response = next(self.responses)
         play = Play(
             response=response, asked=asked, random=seeded("replayed"), chunk=(1, 16), newline=self._newline
         )

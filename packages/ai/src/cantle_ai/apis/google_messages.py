@@ -47,12 +47,14 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 """What Google takes for a function's name. (ai.google.dev/api/caching#FunctionDeclaration)"""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
+_OWN_ID = re.compile(r"(?=.*[!-~])[ -~]{1,200}")
 _fitting_id = fitting_id(NAME_CHARACTERS, 64)
 
 
 def _call_id(call_id: str, own: bool, attempt: int) -> str:
-    """Ids that the model has given itself go back as they are, whatever they look like."""
-    return call_id if own and call_id and not attempt else _fitting_id(call_id, own, attempt)
+    """Ids that the model has given itself go back as they are, if they can be ids at all."""
+    kept = own and not attempt and _OWN_ID.fullmatch(call_id) is not None
+    return call_id if kept else _fitting_id(call_id, own, attempt)
 
 
 _RULES = ReplayRules(call_id=_call_id)

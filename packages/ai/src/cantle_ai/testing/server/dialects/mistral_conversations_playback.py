@@ -106,7 +106,7 @@ def _own_id(call_id: str) -> str:
     """The id as Mistral would have made it: nine letters and digits, for the same id the same."""
     if re.fullmatch(CALL_ID, call_id):
         return call_id
-    return sha256(call_id.encode()).hexdigest()[:9]
+    return sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
 
 def _thought(text: str) -> JsonObject:

@@ -1,0 +1,33 @@
+"""What the fuzz has found, so that it is looked for in every run."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cantle_ai.messages import UserMessage
+from cantle_ai.testing.response import Response, response_of
+from packages.ai.tests.conformance.cases import call
+from packages.ai.tests.conformance.column import Column, columns
+from packages.ai.tests.conformance.lab import result
+from packages.ai.tests.fuzz.test_answers import Fuzzed
+
+COLUMNS = [pytest.param(column, id=column.api) for column in columns()]
+
+
+@pytest.mark.parametrize("id", ["", " ", "\n", "a b", "\ud800", "x" * 500, "|", "null"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_ids_of_calls_that_no_endpoint_takes_back(column: Column, id: str):
+    async def talk() -> None:
+        fuzzed = Fuzzed(column, [], [1 << 16], 0)
+        fuzzed.transport.responses = iter(
+            [response_of({"content": [call("a", id=id)]}), Response(content="Well.")]
+        )
+        asked = UserMessage("Hi", timestamp=1)
+        message = await fuzzed.ask(asked)
+        (made,) = message.tool_calls
+        again = await fuzzed.ask(asked, message, result(made.id, "found"))
+        assert again.text == "Well.", again.error_message
+
+    asyncio.run(talk())
