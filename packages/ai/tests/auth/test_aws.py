@@ -371,6 +371,83 @@ async def test_credentials_that_are_refused_are_looked_for_anew(tmp_path: Path):
     await api.aclose()
 
 
+async def test_credentials_that_end_before_their_time_are_renewed_and_the_request_made_again():
+    keys = iter(["AKIAOLD", "AKIANEW", "AKIAOLD", "AKIAOLDER"])
+
+    def serve(link: Link) -> None:
+        request = link.request()
+        if "AKIAOLD" in request.headers["authorization"]:
+            link.head("content-length: 2", "x-amzn-errortype: ExpiredTokenException", status="403 Forbidden")
+            link.send(b"{}")
+        else:
+            body = b"".join(END)
+            link.head(f"content-length: {len(body)}", MEDIA_TYPE)
+            link.send(body)
+
+    with serving(lambda line: {**role_keys(), "AccessKeyId": next(keys)}) as peer:
+        environ = {**NOWHERE, "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{peer.url}/creds"}
+        seen: list[int] = []
+        options = StreamOptions(
+            on_request=lambda request: seen.append(0),
+            on_response=lambda response: seen.append(response.status),
+        )
+        asked = await ask(serve, key=None, environ=environ, options=options)
+        assert asked.message.text == "ok", asked.message.error_message
+        assert len(asked.requests) == 2
+        assert asked.requests[0].body == asked.requests[1].body
+        assert seen == [0, 200]
+        twice = await ask(serve, key=None, environ=environ)
+        assert twice.details["code"] == "ExpiredTokenException"
+        assert len(twice.requests) == 2
+
+
+async def test_a_login_that_has_ended_meanwhile_is_told_instead_of_the_refusal(tmp_path: Path):
+    profile = tmp_path / "credentials"
+    profile.write_text(
+        f"[default]\naws_access_key_id = {KEY_ID}\naws_secret_access_key = {SECRET}\n", "utf-8"
+    )
+
+    def serve(link: Link) -> None:
+        link.request()
+        profile.unlink()
+        link.head(
+            "content-length: 2", "x-amzn-errortype: ExpiredTokenException:http://x/", status="403 Forbidden"
+        )
+        link.send(b"{}")
+
+    asked = await ask(serve, key=None, environ={**NOWHERE, "AWS_SHARED_CREDENTIALS_FILE": str(profile)})
+    assert str(asked.message.error_message).startswith("There are no AWS credentials")
+
+
+async def test_who_gave_up_on_a_command_that_hangs_leaves_nobody_waiting_behind_it(tmp_path: Path):
+    program = f"""
+import json, pathlib, time
+asked, go = pathlib.Path({str(tmp_path / "asked")!r}), pathlib.Path({str(tmp_path / "go")!r})
+if not asked.exists():
+    asked.touch()
+    until = time.monotonic() + 30
+    while not go.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+print(json.dumps({dict(Version=1, **role_keys(token="SessionToken"))!r}))
+"""
+    (tmp_path / "keys.py").write_text(program, "utf-8")
+    command = f"credential_process = {sys.executable} {tmp_path / 'keys.py'}"
+    (tmp_path / "config").write_text(f"[default]\n{command}\n", "utf-8")
+    environ = {**NOWHERE, "AWS_CONFIG_FILE": str(tmp_path / "config")}
+    credentials = AwsCredentials()
+    hangs = asyncio.create_task(credentials.sign(REQUEST, environ, region="eu-west-1"))
+    while not (tmp_path / "asked").exists():
+        await asyncio.sleep(0.001)
+    hangs.cancel()
+    try:
+        async with asyncio.timeout(20):
+            with pytest.raises(asyncio.CancelledError):
+                await hangs
+            check_signature(await credentials.sign(REQUEST, environ, region="eu-west-1"), SECRET, "eu-west-1")
+    finally:
+        (tmp_path / "go").touch()
+
+
 async def test_the_event_loop_goes_on_while_credentials_are_fetched():
     asked, go = threading.Event(), threading.Event()
 

@@ -9,6 +9,7 @@ inspection hook changes is signed as it was changed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import TypeAlias
 
@@ -17,13 +18,13 @@ from cantle_ai.apis.bedrock_converse_answer import ConverseReader
 from cantle_ai.apis.bedrock_converse_endpoint import DEFAULT_REGION, converse_url, named_region
 from cantle_ai.apis.bedrock_converse_payload import request_body
 from cantle_ai.apis.bedrock_event_stream import EventStreamParser
+from cantle_ai.apis.http_errors import amazon_word
 from cantle_ai.apis.http_stream import Framer, stream_answer
 from cantle_ai.apis.port import OwningApi
 from cantle_ai.auth.aws import AwsCredentials
 from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
-from cantle_ai.errors import ProviderError
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.model import Model, StreamOptions
 from cantle_ai.stream import EventSource
@@ -41,7 +42,7 @@ _STALE = frozenset(
         "InvalidClientTokenId",
     }
 )
-"""What Bedrock calls credentials that it does not take: they are looked for anew at the next request."""
+"""What Bedrock calls credentials that it does not take: they are looked for anew."""
 
 
 class BedrockConverse:
@@ -62,8 +63,11 @@ class BedrockConverse:
         async def events(
             builder: AnswerBuilder, signal: AbortSignal
         ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
-            request, sign = await self._request(model, context, options, auth)
-            sender = _Sender(transport, builder, sign)
+            request, region = await self._request(model, context, options, auth)
+            sign = region and partial(self._credentials.sign, environ=auth.environ, region=region)
+            sender = _Sender(
+                transport, builder, sign or None, partial(self._credentials.forget, auth.environ)
+            )
             answer = stream_answer(
                 request,
                 ConverseReader(builder),
@@ -74,15 +78,9 @@ class BedrockConverse:
                 framer=EventStreamParser(),
                 media_type=_MEDIA_TYPE,
             )
-            try:
+            async with aclosing(answer):
                 async for batch in answer:
                     yield batch
-            except ProviderError as error:
-                if error.code in _STALE:
-                    self._credentials.forget(auth.environ)
-                raise
-            finally:
-                await answer.aclose()
 
         return events
 
@@ -91,8 +89,8 @@ class BedrockConverse:
 
     async def _request(
         self, model: Model, context: Context, options: StreamOptions, auth: RequestAuth
-    ) -> tuple[HttpRequest, _Sign | None]:
-        """The request, and what signs it on its way out; None where a key goes with it."""
+    ) -> tuple[HttpRequest, str | None]:
+        """The request, and the region to sign it for on its way out; None where a key goes with it."""
         environ = auth.environ
         key = auth.api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK", "").strip() or None
         headers = {"content-type": "application/json", "accept": _MEDIA_TYPE, "user-agent": "cantle"}
@@ -108,9 +106,7 @@ class BedrockConverse:
         region = region or DEFAULT_REGION
         url = converse_url(model, environ, region)
         request = HttpRequest("POST", url, headers, request_body(model, context, options), options.timeout)
-        if authorised:
-            return request, None
-        return request, partial(self._credentials.sign, environ=environ, region=region)
+        return request, None if authorised else region
 
 
 _proof: type[OwningApi] = BedrockConverse
@@ -120,16 +116,39 @@ _Sign: TypeAlias = Callable[[HttpRequest], Awaitable[HttpRequest]]
 
 
 class _Sender:
-    """The transport of one request: signs what it sends, and keeps the id that Bedrock gives the request."""
+    """The transport of one request: signs what it sends, and keeps the id that Bedrock gives the request.
 
-    def __init__(self, transport: Transport, builder: AnswerBuilder, sign: _Sign | None) -> None:
+    Credentials that are refused are looked for anew. Where others are found, the request is sent again, once:
+    temporary ones may end before their time.
+    """
+
+    def __init__(
+        self, transport: Transport, builder: AnswerBuilder, sign: _Sign | None, forget: Callable[[], None]
+    ) -> None:
         self._transport = transport
         self._builder = builder
         self._sign = sign
+        self._forget = forget
 
     async def send(self, request: HttpRequest, *, signal: AbortSignal | None = None) -> HttpResponse:
-        if self._sign is not None:
-            request = await self._sign(request)
+        if self._sign is None:
+            return await self._sent(request, signal)
+        signed = await self._sign(request)
+        response = await self._sent(signed, signal)
+        if response.status < 400 or amazon_word(response.headers.get("x-amzn-errortype")) not in _STALE:
+            return response
+        self._forget()
+        try:
+            again = await self._sign(request)
+        except BaseException:
+            await response.aclose()
+            raise
+        if _signer(again) == _signer(signed):
+            return response
+        await response.aclose()
+        return await self._sent(again, signal)
+
+    async def _sent(self, request: HttpRequest, signal: AbortSignal | None) -> HttpResponse:
         response = await self._transport.send(request, signal=signal)
         self._builder.message.response_id = response.headers.get("x-amzn-requestid")
         return response
@@ -139,3 +158,9 @@ class _Sender:
 
 
 _sends: type[Transport] = _Sender
+
+
+def _signer(request: HttpRequest) -> tuple[str, str | None]:
+    """Whose signature a request has: the key's id, and the token of temporary credentials."""
+    headers = request.headers
+    return headers["authorization"].partition("/")[0], headers.get("x-amz-security-token")

@@ -18,6 +18,7 @@ from cantle_ai.errors import ProviderError
 from cantle_ai.transport.port import HttpResponse, TransportError
 
 __all__ = [
+    "amazon_word",
     "error_from_json",
     "error_from_response",
     "quote",
@@ -57,7 +58,7 @@ async def error_from_response(response: HttpResponse, secrets: Sequence[str]) ->
     said = _from_body(body)
     message = redacted(f"{status} {said.text or _meaning(status)}", secrets)
     wait = said.retry_after if wait is None else wait
-    code = said.code or _amazon_word(response.headers.get("x-amzn-errortype"))
+    code = said.code or amazon_word(response.headers.get("x-amzn-errortype"))
     return ProviderError(message, status=status, code=code and redacted(code, secrets), retry_after=wait)
 
 
@@ -162,7 +163,7 @@ def _from_json(raw: Json) -> _Said:
     code = next(
         (str(raw[key]) for key in ("code", "type", "status") if isinstance(raw.get(key), str | int)), None
     )
-    code = code or _amazon_word(raw.get("__type"))
+    code = code or amazon_word(raw.get("__type"))
     status = int(code) if code is not None and re.fullmatch(r"[45]\d\d", code) else None
     wait = None
     if isinstance(raw.get("code"), int) and isinstance(word := raw.get("status"), str):
@@ -176,7 +177,7 @@ def _from_json(raw: Json) -> _Said:
     return _Said(_clipped(text) if text else None, code, status, wait)
 
 
-def _amazon_word(value: Json) -> str | None:
+def amazon_word(value: Json) -> str | None:
     """The name of an exception as AWS says it: `com.amazon.coral#ThrottlingException`, `ThrottlingException:http://…`."""
     if not isinstance(value, str):
         return None

@@ -49,7 +49,7 @@ class AwsCredentials:
 
         Raises :class:`ConfigurationError` when there is no such profile, or no botocore.
         """
-        return await _in_thread(self._session(environ).region)
+        return await self._asked(environ, _Session.region)
 
     async def sign(
         self, request: HttpRequest, environ: Mapping[str, str], *, region: str, service: str = "bedrock"
@@ -59,13 +59,22 @@ class AwsCredentials:
         Raises :class:`ConfigurationError` when there are no credentials or they cannot be used, and
         :class:`ProviderError` when a server that gives them is not heard.
         """
-        session = self._session(environ)
-        headers = await _in_thread(lambda: session.signature(request, region, service))
+        headers = await self._asked(environ, lambda session: session.signature(request, region, service))
         return msgspec.structs.replace(request, headers={**request.headers, **headers})
 
     def forget(self, environ: Mapping[str, str]) -> None:
         """Look for credentials anew: the present ones were refused."""
         self._sessions.pop(_key(environ), None)
+
+    async def _asked(self, environ: Mapping[str, str], work: Callable[[_Session], _T]) -> _T:
+        session = self._session(environ)
+        try:
+            return await _in_thread(lambda: work(session))
+        except asyncio.CancelledError:
+            # What was asked may never answer, and its thread holds the session: no other request waits behind it.
+            if self._sessions.get(_key(environ)) is session:
+                self.forget(environ)
+            raise
 
     def _session(self, environ: Mapping[str, str]) -> _Session:
         key = _key(environ)
