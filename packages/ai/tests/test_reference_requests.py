@@ -33,6 +33,8 @@ ENVIRON = {
 
 OURS = frozenset({"messages", "tools", "prompt_cache_key"})
 """Compared in another way, or not: Moonshot's cache is found by a key that the reference does not send."""
+OF_MOONSHOT = frozenset({"moonshotai", "moonshotai-cn", "kimi-coding"})
+"""Whose models all have the field for thoughts here, and the newer ones there."""
 OF_THE_PROGRAM = frozenset({"accept", "content-type", "user-agent"})
 OF_A_KEY = frozenset({"authorization", "cf-aig-authorization"})
 """The reference's functions are called here below the place where it moves a gateway's key."""
@@ -142,7 +144,32 @@ async def test_each_provider_is_asked_as_the_reference_asks_it() -> None:
     for theirs in told:
         model = models.find(theirs["provider"], theirs["model"])
         assert model is not None, theirs["model"]
+        if theirs["provider"] in OF_MOONSHOT:
+            for message in theirs["body"]["messages"]:
+                if message["role"] == "assistant":
+                    message.setdefault("reasoning_content", "")
         if wrong := differences(await ours(models, wall, model), theirs):
             found[model.key] = wrong
     assert len({theirs["provider"] for theirs in told}) > 25
     assert found == {}
+
+
+@pytest.mark.parity("completions.thoughts-at-moonshot")
+@pytest.mark.parametrize(
+    ("provider", "id"),
+    [
+        ("moonshotai", "kimi-k2.6"),
+        ("moonshotai-cn", "kimi-k2.7-code"),
+        ("kimi-coding", "kimi-for-coding-highspeed"),
+    ],
+)
+async def test_calls_of_another_model_have_a_field_for_thoughts_at_moonshot(provider: str, id: str) -> None:
+    wall = Wall()
+    models = Models(environ={}, transport=wall)
+    model = models.find(provider, id)
+    assert model is not None
+    body = json.loads((await ours(models, wall, model)).body or b"")
+    assert body["thinking"] == {"type": "enabled"}
+    (answer,) = [message for message in body["messages"] if message["role"] == "assistant"]
+    assert answer["tool_calls"]
+    assert answer["reasoning_content"] == ""

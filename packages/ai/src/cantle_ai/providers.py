@@ -40,7 +40,13 @@ _ZAI: Mapping[str, Json] = {
 }
 
 # A session's cache is found by `prompt_cache_key`: Moonshot's own kosong/chat_provider/kimi.py (github.com/MoonshotAI).
-_MOONSHOT: Mapping[str, Json] = {"maxTokensField": "max_tokens", "promptCacheKeyMode": "enabled"}
+# While Kimi thinks, it refuses calls without thoughts, as those of other models are:
+# https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model, and github.com/continuedev/continue/issues/11600
+_MOONSHOT: Mapping[str, Json] = {
+    "maxTokensField": "max_tokens",
+    "promptCacheKeyMode": "enabled",
+    "requiresReasoningContentOnAssistantMessages": True,
+}
 
 _OPENCODE: Mapping[str, Json] = {"maxTokensField": "max_tokens"}
 
