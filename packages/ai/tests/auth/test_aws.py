@@ -513,6 +513,22 @@ async def test_what_a_hook_changes_is_signed_as_it_was_changed():
     )
 
 
+@pytest.mark.parity("bedrock.credentials")
+async def test_the_provider_of_the_table_is_not_signed_for_where_a_proxy_does_it():
+    from cantle_ai.context import Context
+    from cantle_ai.messages import UserMessage
+    from cantle_ai.models import Models
+
+    with Peer(lambda link: link.answer(b"".join(END), MEDIA_TYPE)) as peer:
+        models = Models(environ={"AWS_BEDROCK_SKIP_AUTH": "1", "AWS_ENDPOINT_URL": peer.url})
+        model = models.find("amazon-bedrock", "us.anthropic.claude-sonnet-4-6")
+        assert model is not None
+        answer = await models.complete(model, Context("", [UserMessage("Hi", timestamp=1)]))
+        await models.aclose()
+        assert answer.text == "ok", answer.error_message
+        assert "authorization" not in peer.requests[0].headers
+
+
 async def test_nothing_secret_is_kept_with_an_answer():
     def serve(link: Link) -> None:
         request = link.request()

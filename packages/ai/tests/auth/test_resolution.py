@@ -277,6 +277,12 @@ async def test_a_gateway_s_key_travels_in_its_own_header() -> None:
         ("aws", {}, None),
         ("aws", {"AWS_PROFILE": "work"}, "the AWS profile work"),
         ("aws", {"AWS_ACCESS_KEY_ID": "a"}, None),
+        (
+            "aws",
+            {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s", "AWS_PROFILE": "work"},
+            "AWS_ACCESS_KEY_ID",
+        ),
+        ("aws", {"AWS_BEDROCK_SKIP_AUTH": "1"}, "AWS_BEDROCK_SKIP_AUTH"),
         ("aws", {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"}, "AWS_ACCESS_KEY_ID"),
         ("aws", {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/x"}, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
         ("aws", {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "/x"}, "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
@@ -319,6 +325,27 @@ async def test_platforms_are_noticed_without_asking_anybody(
     assert AMBIENT[name].source(environ) == source
     found = resolver(environ).source(row(ambient=name))
     assert found == (None if source is None else AuthSource(kind="ambient", name=source))
+
+
+async def test_credentials_that_a_stored_one_names_go_before_those_of_the_process(path: Path) -> None:
+    environ = {
+        "P_KEY": "of the process",
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "AWS_SESSION_TOKEN": "t",
+        "AWS_DEFAULT_PROFILE": "other",
+        "AWS_REGION": "eu-west-1",
+    }
+    provider = row(ambient="aws")
+    named = resolver(environ, stored(path, p={"type": "api_key", "env": {"AWS_PROFILE": "work"}}))
+    assert named.source(provider) == AuthSource(kind="ambient", name="the AWS profile work")
+    auth = (await named.resolve(provider, None, None)).auth
+    assert auth.api_key is None
+    assert auth.environ == {"AWS_PROFILE": "work", "AWS_REGION": "eu-west-1"}
+    # What names no credentials leaves them as they are.
+    placed = resolver(environ, stored(path, p={"type": "api_key", "env": {"AWS_REGION": "us-west-2"}}))
+    auth = (await placed.resolve(provider, None, None)).auth
+    assert (auth.api_key, auth.environ) == ("of the process", {**environ, "AWS_REGION": "us-west-2"})
 
 
 async def test_a_federated_identity_is_exchanged_for_a_token(tmp_path: Path) -> None:

@@ -64,10 +64,10 @@ class BedrockConverse:
             builder: AnswerBuilder, signal: AbortSignal
         ) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
             request, region = await self._request(model, context, options, auth)
-            sign = region and partial(self._credentials.sign, environ=auth.environ, region=region)
-            sender = _Sender(
-                transport, builder, sign or None, partial(self._credentials.forget, auth.environ)
-            )
+            sign = None
+            if region is not None:
+                sign = partial(self._credentials.sign, environ=auth.environ, region=region)
+            sender = _Sender(transport, builder, sign, partial(self._credentials.forget, auth.environ))
             answer = stream_answer(
                 request,
                 ConverseReader(builder),

@@ -32,21 +32,37 @@ class Ambient(Struct, frozen=True):
     """Loads what exchanges them for a token, and its end in seconds since 1970, for those that are sent as one."""
     variables: tuple[str, ...] = ()
     """What such a token depends on."""
+    rivals: tuple[str, ...] = ()
+    """Variables that name credentials. A stored credential that brings one of them means that one: what the process
+    has of the others, and of the provider's keys, does not count then."""
+
+
+_AWS_FILES = (
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)
+_AWS = (
+    "AWS_PROFILE",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_ROLE_ARN",
+    *_AWS_FILES,
+)
 
 
 def _aws(environ: Mapping[str, str]) -> str | None:
-    if profile := environ.get("AWS_PROFILE"):
-        return f"the AWS profile {profile}"
+    """What is named, in the order of AWS's own tools. The default profile of a machine says nothing about Bedrock:
+    it counts where `AWS_PROFILE` names it."""
+    if environ.get("AWS_BEDROCK_SKIP_AUTH") == "1":
+        return "AWS_BEDROCK_SKIP_AUTH"
     if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
         return "AWS_ACCESS_KEY_ID"
-    for name in (
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-        "AWS_WEB_IDENTITY_TOKEN_FILE",
-    ):
-        if environ.get(name):
-            return name
-    return None
+    if profile := environ.get("AWS_PROFILE"):
+        return f"the AWS profile {profile}"
+    return next((name for name in _AWS_FILES if environ.get(name)), None)
 
 
 def _google_cloud(environ: Mapping[str, str]) -> str | None:
@@ -97,12 +113,13 @@ def _federation_token() -> _Exchange:
 
 
 AMBIENT: Mapping[str, Ambient] = {
-    "aws": Ambient(_aws),
-    "google-cloud": Ambient(_google_cloud),
+    "aws": Ambient(_aws, rivals=_AWS),
+    "google-cloud": Ambient(_google_cloud, rivals=("GOOGLE_APPLICATION_CREDENTIALS",)),
     "anthropic-federation": Ambient(
         _federation,
         _federation_token,
         (*_FEDERATION, "ANTHROPIC_SERVICE_ACCOUNT_ID", "ANTHROPIC_WORKSPACE_ID", "ANTHROPIC_BASE_URL"),
+        _FEDERATION,
     ),
 }
 """By the name that a provider's row gives."""

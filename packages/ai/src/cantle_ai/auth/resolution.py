@@ -7,14 +7,15 @@
 5. what the platform supplies (:mod:`cantle_ai.auth.ambient`)
 
 A provider whose headers authorise requests, or that asks for nothing, needs none of them. The variables that a
-stored credential brings lie over the process's wherever that provider's values are looked up.
+stored credential brings lie over the process's wherever that provider's values are looked up; where they name a
+platform's credentials, such as `AWS_PROFILE`, the process's keys do not come between.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
@@ -133,7 +134,7 @@ class AuthResolver:
         given = (given or "").strip()
         if not given and self._credentials is not None:
             stored = await self._credentials.get(provider.id)
-        environ = self._environ_with(stored)
+        environ = self._environ_with(stored, provider)
         if given:
             found: _Found | None = _key(given, provider)
         else:
@@ -179,15 +180,17 @@ class AuthResolver:
         return source is not None and source.usable
 
     def _source(self, provider: Provider, stored: Credential | None) -> AuthSource | None:
-        environ = self._environ_with(stored)
+        environ = self._environ_with(stored, provider)
         source = _stored_source(stored, environ) or _own_source(provider, environ)
         unset = tuple(name for name in needed_variables(provider.base_url) if not environ.get(name))
         return source if source is None or not unset else msgspec.structs.replace(source, needed=unset)
 
-    def _environ_with(self, stored: Credential | None) -> Mapping[str, str]:
-        if isinstance(stored, ApiKeyCredential) and stored.env:
-            return {**self._environ, **stored.env}
-        return self._environ
+    def _environ_with(self, stored: Credential | None, provider: Provider) -> Mapping[str, str]:
+        if not isinstance(stored, ApiKeyCredential) or not stored.env:
+            return self._environ
+        hidden = _hidden(provider, stored.env)
+        shown = {name: value for name, value in self._environ.items() if name not in hidden}
+        return {**shown, **stored.env}
 
     async def _found(
         self,
@@ -323,6 +326,16 @@ def _key(text: str, provider: Provider) -> _Found | None:
         return None
     kinds = {provider.key_kinds.get(name, "key") for name in provider.key_variables}
     return _Found(key=text.strip(), kind=kinds.pop() if len(kinds) == 1 else "key")
+
+
+def _hidden(provider: Provider, env: Mapping[str, str]) -> Collection[str]:
+    """What of the process's variables does not count beside those that a stored credential brings."""
+    if provider.ambient is None:
+        return ()
+    from cantle_ai.auth.ambient import AMBIENT
+
+    rivals = AMBIENT[provider.ambient].rivals
+    return {*rivals, *provider.key_variables} if any(env.get(name) for name in rivals) else ()
 
 
 def _stored_source(stored: Credential | None, environ: Mapping[str, str]) -> AuthSource | None:
