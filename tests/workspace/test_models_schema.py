@@ -27,6 +27,7 @@ WHOLE: dict[str, Any] = {
             "apiKey": "$HOME_KEY",
             "headers": {"X-A": "!command"},
             "authHeader": True,
+            "server": "openai",
             "compat": {"thinkingFormat": "qwen", "supportsStore": False, "supportsLater": {"unknown": 1}},
             "models": [
                 {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
-from cantle_ai.model import THINKING_LEVELS
+from cantle_ai.model import THINKING_LEVELS, LocalServer
 
 __all__ = ["COST", "IMAGES", "INPUT_LIMITS", "MODEL", "PROMPT_CACHE", "PROVIDER", "RESIZE", "Field"]
 
@@ -176,6 +176,7 @@ PROVIDER = (
     Field("apiKey", TEXT, "The key, or where it comes from (below)."),
     Field("headers", TEXTS, "More headers; their values are resolved as keys are."),
     Field("authHeader", FLAG, "Whether the key is sent as `Authorization: Bearer`.", "`false`"),
+    Field("server", {"enum": list(get_args(LocalServer))}, "The program there, which is asked for its models and needs no key: `llama.cpp`, `ollama`, `lm-studio`, or `openai` for all that have `/v1/models`. Not in the reference.", "it is not asked"),
     Field("oauth", {"enum": ["radius"]}, "A login of the reference's. It is not built in here, and warned about."),
     Field("compat", {"$ref": "#/$defs/compat"}, "Ways in which the endpoint differs (below)."),
     Field("models", {"type": "array", "items": {"$ref": "#/$defs/model"}}, "Models to add; one with an `id` that is known replaces it."),

@@ -138,6 +138,52 @@ def test_every_field_of_a_provider_arrives(tmp_path: Path) -> None:
     assert (provider.base_url, provider.api) == ("http://127.0.0.1:1/v1", "openai-completions")
 
 
+def test_a_provider_may_be_a_server_that_is_asked(tmp_path: Path) -> None:
+    entry: JsonObject = {"baseUrl": "http://127.0.0.1:1/v1", "api": "openai-completions", "server": "openai"}
+    file = load_models_file(
+        written(tmp_path, {"providers": {"mine": entry, "vllm": {"server": "llama.cpp"}}})
+    )
+    runtime = Models(environ={})
+    runtime.apply(file)
+    mine, known = runtime.provider("mine"), runtime.provider("vllm")
+    assert mine is not None and known is not None and file.warnings == ()
+    assert (mine.server, mine.key_optional, mine.automatic) == ("openai", True, False)
+    assert (known.server, known.base_url) == ("llama.cpp", "http://127.0.0.1:8000/v1")
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({"server": "ollama", "api": "x"}, "providers.p.baseUrl is missing"),
+        ({"server": "ollama", "baseUrl": "http://127.0.0.1:1"}, "providers.p.api is missing"),
+        (
+            {**LOCAL, "server": "Ollama"},
+            "providers.p.server must be one of llama.cpp, ollama, lm-studio, openai",
+        ),
+    ],
+)
+def test_a_server_is_whole_and_of_a_known_kind(tmp_path: Path, entry: JsonObject, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(text)):
+        load_models_file(written(tmp_path, {"providers": {"p": entry}}))
+
+
+def test_a_server_whose_models_are_listed_may_be_taken_unasked(tmp_path: Path) -> None:
+    listed: JsonObject = {"models": [{"id": "m"}]}
+    moved: JsonObject = {"baseUrl": "http://127.0.0.1:1/v1"}
+    runtime = models(
+        tmp_path,
+        {
+            "providers": {
+                "ollama": {**LOCAL, **listed},
+                "vllm": moved,
+                "local": {"models": [{"id": "m", "baseUrl": "m.gguf"}]},
+            }
+        },
+    )
+    automatic = {row.id: row.automatic for row in runtime.providers}
+    assert (automatic["ollama"], automatic["vllm"], automatic["local"]) == (True, False, False)
+
+
 @pytest.mark.parity("models.provider-base-url")
 def test_a_known_provider_can_be_sent_elsewhere(tmp_path: Path) -> None:
     changed = models(tmp_path, {"providers": {"openai": {"baseUrl": "http://127.0.0.1:9/v1"}}})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import msgspec
 
 from cantle_ai.model import Model, Provider
+from cantle_ai.providers import LOCAL_API
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +113,7 @@ class ModelShelf:
 
     def apply(self, file: ModelsFile, entry: ProviderEntry) -> None:
         """Change the provider as `entry` says, and its models as the file does."""
-        self.provider = _changed(self.provider, entry)
+        self.provider = _changed(self.provider, entry, chosen=bool(file.models.get(entry.id)))
         self._files.append((file, entry))
         self._models = None
 
@@ -141,14 +142,17 @@ class ModelShelf:
             )
 
 
-def _changed(provider: Provider, entry: ProviderEntry) -> Provider:
+def _changed(provider: Provider, entry: ProviderEntry, *, chosen: bool) -> Provider:
+    """The provider as `entry` says. With `chosen`, somebody has listed models of it: they may be taken unasked."""
     given = {
         name: value
-        for name in ("name", "base_url", "api", "api_key", "auth_header")
+        for name in ("name", "base_url", "api", "api_key", "auth_header", "server")
         if (value := getattr(entry, name)) is not None
     }
     if entry.base_url is not None:
         given["endpoints"] = {}  # the new address is that of all its APIs
+    if chosen and provider.api != LOCAL_API:
+        given["automatic"] = True
     return msgspec.structs.replace(
         provider,
         **given,

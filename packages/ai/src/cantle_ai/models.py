@@ -120,7 +120,7 @@ class Models:
             shelf = self._shelves.get(entry.id)
             models = file.models.get(entry.id, ())
             if shelf is None or _takes_name(entry, models, shelf.provider):
-                if not models:
+                if not models and entry.server is None:
                     continue
                 shelf = self._shelves[entry.id] = ModelShelf(_described(entry, models), ())
             shelf.apply(file, entry)
@@ -356,11 +356,19 @@ def _takes_name(entry: ProviderEntry, models: Sequence[ModelEntry], provider: Pr
 
 def _described(entry: ProviderEntry, models: Sequence[ModelEntry]) -> Provider:
     """A provider of a models file alone. Its models may say for themselves where they are and what they speak."""
-    base_url = entry.base_url or models[0].base_url
-    api = entry.api or models[0].api
+    base_url = entry.base_url or (models[0].base_url if models else None)
+    api = entry.api or (models[0].api if models else None)
     if base_url is None or api is None:
         raise ConfigurationError(None, f'The new provider "{entry.id}" needs a baseUrl and an api')
-    return Provider(id=entry.id, name=entry.name or entry.id, base_url=base_url, api=api)
+    asked = entry.server is not None
+    return Provider(
+        id=entry.id,
+        name=entry.name or entry.id,
+        base_url=base_url,
+        api=api,
+        key_optional=asked,
+        automatic=not asked,
+    )
 
 
 def _no_key(provider: Provider) -> str:

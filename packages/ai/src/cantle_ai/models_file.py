@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import cast, get_args
 
 from msgspec import Struct
 
@@ -30,6 +31,7 @@ from cantle_ai.codec import Json
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.fields import FieldError, Fields
 from cantle_ai.jsonc import JsoncError, parse_jsonc
+from cantle_ai.model import LocalServer
 from cantle_ai.model_entries import ModelEntry, read_model_entry
 from cantle_ai.providers import BUILTIN_PROVIDERS
 from cantle_ai.system_errors import reason_of
@@ -48,6 +50,7 @@ class ProviderEntry(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] | None = None
     compat: Mapping[str, Json] | None = None
     auth_header: bool | None = None
+    server: LocalServer | None = None
 
 
 class ModelsFile(Struct, frozen=True, kw_only=True):
@@ -97,7 +100,7 @@ def _read(path: Path, raw: Json, known: Collection[str]) -> ModelsFile:
         overrides[id] = _overrides(fields)
         if id not in known:
             _require_whole(fields, entry, models[id])
-            if not models[id]:
+            if not models[id] and entry.server is None:
                 warnings.append(f"{path}: {fields.path} is not a known provider and lists no models.")
         if fields.text("oauth") is not None:
             warnings.append(
@@ -118,7 +121,15 @@ def _provider(fields: Fields, id: str) -> ProviderEntry:
         headers=fields.texts("headers"),
         compat=fields.json_object("compat"),
         auth_header=fields.flag("authHeader"),
+        server=_server(fields),
     )
+
+
+def _server(fields: Fields) -> LocalServer | None:
+    server = fields.text("server")
+    if server is not None and server not in get_args(LocalServer):
+        raise FieldError(fields.where("server"), f"must be one of {', '.join(get_args(LocalServer))}")
+    return cast("LocalServer | None", server)
 
 
 def _overrides(fields: Fields) -> tuple[ModelEntry, ...]:
@@ -132,9 +143,13 @@ _BUILTIN = frozenset(provider.id for provider in BUILTIN_PROVIDERS)
 
 
 def _require_whole(fields: Fields, entry: ProviderEntry, models: tuple[ModelEntry, ...]) -> None:
-    """A provider that exists nowhere else has to say where it is and what it speaks."""
-    for model in models:
-        if not (entry.base_url or model.base_url):
+    """A provider that exists nowhere else has to say where it is and what it speaks.
+
+    Of one whose models do, a server that is asked for more has to say it as well.
+    """
+    places: list[ProviderEntry | ModelEntry] = [*models, *([entry] if entry.server else [])]
+    for place in places:
+        if not (entry.base_url or place.base_url):
             raise FieldError(fields.where("baseUrl"), "is missing: the address of the provider's API")
-        if not (entry.api or model.api):
+        if not (entry.api or place.api):
             raise FieldError(fields.where("api"), 'is missing: such as "openai-completions"')

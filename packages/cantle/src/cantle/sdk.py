@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from cantle.credentials import saved_credentials
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
@@ -53,11 +55,13 @@ from cantle_agent.messages import AgentMessage
 from cantle_agent.tool import Tool, not_a_tool
 from cantle_ai.abort import AbortSignal
 from cantle_ai.content import UserContent
+from cantle_ai.context import Context
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import THINKING_LEVELS, Model, StreamOptions
 from cantle_ai.models import Models
 from cantle_ai.retry_policy import RetryPolicy
+from cantle_ai.stream import AssistantMessageStream, StreamFunction
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import session_folder
 from cantle_session.projection import SessionContext
@@ -299,7 +303,7 @@ def _agent(
     """The agent. `api_key` is for the provider of `model` alone."""
     try:
         return Agent(
-            stream=models.stream,
+            stream=_patient(models, settings),
             model=model,
             thinking_level=level,
             system_prompt=system_prompt,
@@ -332,17 +336,18 @@ async def _ask_servers(
     backup: Model | str | FallbackChooser | None,
 ) -> None:
     """Ask the servers of this machine whose models the session needs. Others are left in peace."""
-    named = [server_of(models, model, provider=provider)]
+    named = [(server_of(models, model, provider=provider), model if provider is None else None)]
     if isinstance(backup, str):
-        named.append(server_of(models, backup))
+        named.append((server_of(models, backup), backup))
     remembered = stored.model[0] if stored.model else settings.default_provider
     other = server_of(models, None, provider=remembered) if model is None and provider is None else None
-    if not any((*named, other)):
+    if other is None and not any(server for server, _ in named):
         return
     from cantle.hub.local_servers import ask_server
 
-    for needed in filter(None, named):
-        await ask_server(models, needed)
+    for server, wanted in named:
+        if server is not None:
+            await ask_server(models, server, wanted=wanted)
     if other is not None:
         await ask_server(models, other, needed=False)
 
@@ -357,6 +362,23 @@ def _fallback(
     require_parts(model)
     require_key(models, model, paths)
     return lambda failed: model
+
+
+def _patient(models: Models, settings: Settings) -> StreamFunction:
+    """Asks models, and gives servers of this machine the time that they need where no setting limits it.
+
+    Without a graphics card, one is silent for many minutes while it reads a long prompt.
+    """
+    if settings.get("httpIdleTimeoutMs") is not None:
+        return models.stream
+
+    def stream(model: Model, context: Context, options: StreamOptions) -> AssistantMessageStream:
+        row = models.provider(model.provider)
+        if row is not None and row.server is not None:
+            options = msgspec.structs.replace(options, timeout=None)
+        return models.stream(model, context, options)
+
+    return stream
 
 
 def _admission(settings: Settings) -> AdmitImages:

@@ -276,7 +276,7 @@ class AgentSession:
         if server is not None:
             from cantle.hub.local_servers import ask_server
 
-            await ask_server(self._parts.models, server)
+            await ask_server(self._parts.models, server, wanted=model)
         chosen = model if isinstance(model, Model) else find_model(self._parts.models, model).model
         require_parts(chosen)
         if chosen.provider != self._parts.api_key_provider:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from cantle.errors import ModelSelectionError
+from cantle.hub.model_selection import also_elsewhere
 from cantle_ai.errors import ConfigurationError
+from cantle_ai.model import Model
 from cantle_ai.models import Models
 
 __all__ = ["ask_all", "ask_server"]
 
 
-async def ask_server(models: Models, provider: str, *, needed: bool = True) -> None:
-    """Ask one provider's server which models it has.
+async def ask_server(
+    models: Models, provider: str, *, wanted: Model | str | None = None, needed: bool = True
+) -> None:
+    """Ask one provider's server which models it has, because of `wanted`.
 
     Raises :class:`ModelSelectionError` when it does not answer, or has none. One that is not `needed`, as it was
-    only stored, is passed over then, as any model that is gone.
+    only stored or another provider has a model of that name, is passed over then, as any model that is gone.
     """
+    needed = needed and not also_elsewhere(models, wanted)
     row = models.provider(provider)
     if row is None or row.server is None:
         return

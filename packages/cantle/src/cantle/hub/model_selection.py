@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ModelChoice",
     "ModelLookup",
+    "also_elsewhere",
     "checked_level",
     "choose_level",
     "choose_model",
@@ -70,8 +71,23 @@ def server_of(models: ModelLookup, wanted: Model | str | None, *, provider: str 
         return None
     if provider is None and wanted is not None and "/" in wanted:
         provider = wanted.partition("/")[0]
-    row = next((row for row in models.providers if row.id == provider), None)
+    name = (provider or "").casefold()
+    row = next((row for row in models.providers if row.id.casefold() == name), None)
     return None if row is None or row.server is None else row.id
+
+
+def also_elsewhere(models: ModelLookup, wanted: Model | str | None) -> bool:
+    """Whether `wanted`, though it begins with the name of a server, is the very id of another provider's model.
+
+    Proxies name what they pass on to `ollama/qwen3`.
+    """
+    if not isinstance(wanted, str) or "/" not in wanted:
+        return False
+    from cantle_ai.model_patterns import split_level
+
+    ids = {wanted.casefold(), split_level(wanted)[0].casefold()}
+    rows = [row for row in models.providers if row.server is None and models.configured(row.id)]
+    return any(model.id.casefold() in ids for row in rows for model in models.list(row.id))
 
 
 def find_model(
