@@ -181,7 +181,8 @@ async def test_a_container():
         assert peer.requests[0].headers["authorization"] == "let me in"
 
 
-async def test_a_machine_of_ec2():
+@pytest.mark.parametrize("profile", [{}, {"AWS_PROFILE": "default"}])
+async def test_a_machine_of_ec2(profile):
     def answers(line: str) -> object:
         if line.startswith("PUT /latest/api/token"):
             return "metadata-token"
@@ -189,7 +190,7 @@ async def test_a_machine_of_ec2():
 
     with serving(answers) as peer:
         environ = {"AWS_EC2_METADATA_DISABLED": "", "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{peer.url}/"}
-        check_signature(await signed(environ), SECRET, "eu-west-1")
+        check_signature(await signed({**environ, **profile}), SECRET, "eu-west-1")
         assert peer.requests[-1].headers["x-aws-ec2-metadata-token"] == "metadata-token"
 
 

@@ -95,6 +95,10 @@ class _Session:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = dict(environ)
+        if self._environ.get("AWS_PROFILE") == "default":
+            del self._environ[
+                "AWS_PROFILE"
+            ]  # named, it would have to be in a file; a machine of EC2 has none
         self._lock = threading.Lock()
         self._session: Any = None
         self._credentials: Any = None
