@@ -66,9 +66,9 @@ def test_every_rule_takes_something_out(recorder: Recorder) -> None:
         for run in recorder.runs(case):
             shown = raw_view(run)
             for rule in RULES:
-                before = copy.deepcopy(shown)
+                before = copy.deepcopy(shown) if rule.name in idle else None
                 rule.apply(shown, case, run)
-                if shown != before:
+                if before is not None and shown != before:
                     idle.discard(rule.name)
     assert idle == set()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,9 @@ CASE = Case(
 )
 
 
+_NOTE = re.compile(r"cantle: .* another model were sent as text; the session keeps everything\.\n")
+
+
 @dataclass
 class Turns:
     """One project, one session file, and a program for each turn."""
@@ -51,7 +55,8 @@ class Turns:
         with StrictServer(answers, prefix=False) as server:
             program.configure(server.base_url_for, CASE)
             step = program.run([*chosen, *words], self.project, {})
-            assert (step.code, step.stderr) == (0, "")
+            assert step.code == 0, step.stderr
+            assert not _NOTE.sub("", step.stderr), "nothing is said but what another model is told otherwise"
             server.assert_clean()
             self.conversations.append(conversation(json.loads(server.requests[-1].body)["messages"]))
         if self.file is None:
@@ -163,17 +168,26 @@ def test_they_go_on_with_each_others_work_twice_in_turn(turns: Turns, first: str
     wrote = turns.take(two, [calls(call("read", {"path": "a.txt"}, 5)), "Done."], "-p", "4")
     assert [entry["message"]["model"] for entry in messages(wrote, "assistant")] == ["other", "other"]
 
-    check_conversations(turns)
+    check_conversations(turns, first == "cantle")
     check_tree(turns)
 
 
-def check_conversations(turns: Turns) -> None:
+def without_thoughts(said: list[str]) -> list[str]:
+    """A conversation without what was thought in it, in whichever form."""
+    told = [line.replace("I look first.\n\n", "") for line in said]
+    return [line for line in told if " thinks: " not in line and line != "assistant: Hm."]
+
+
+def check_conversations(turns: Turns, cantle_was_first: bool) -> None:
     """Each request goes on from the one before it, whoever sent that, and all of it is there at the end."""
     first, second, third, last = turns.conversations
     assert first[2] == "assistant thinks: I look first."
     assert second[: len(first)] == first
-    # Both keep a model's thinking from another model.
-    assert third[: len(second) - 2] == [line for line in second if " thinks: " not in line]
+    # Cantle tells another model what was thought, as text; the reference leaves it out.
+    ours = third if cantle_was_first else last
+    assert {"assistant: I look first.\n\nI'll read it.", "assistant: Hm."} < set(ours)
+    second, third, last = map(without_thoughts, (second, third, last))
+    assert third[: len(second)] == second
     assert last[: len(third)] == third
     assert last[0].endswith("See?")
     assert last[1] == "user: data:image/png;base64," + base64.b64encode(DOT).decode()
