@@ -66,7 +66,8 @@ class ResponseSchema(Struct, frozen=True):
     name: str
     schema: JsonObject
     strict: bool = True
-    """Whether the provider is to enforce it, where it makes a difference between asking and enforcing."""
+    """Whether the provider is to enforce it, where it makes a difference between asking and enforcing, and enforces
+    schemas like this one."""
 
 
 class Provider(Struct, frozen=True, kw_only=True):

@@ -270,3 +270,15 @@ async def test_each_message_is_encoded_once():
     assert next(iter(made.wire.values())) is kept
     await items(made, GO, id="another")
     assert len(made.wire) == 2
+
+
+@pytest.mark.timeout(20)
+async def test_ids_that_come_again_with_other_items_cost_no_more_than_others():
+    history = []
+    for number in range(6000):
+        call_id = f"call_1|fc_{number}"
+        history += [answer(ToolCall(call_id, "read", {}), stop="toolUse"), result(call_id, TextContent("ok"))]
+    sent = await items(*history)
+    calls = [item["call_id"] for item in sent if item["type"] == "function_call"]
+    assert len({*calls}) == 6000
+    assert [item["call_id"] for item in sent if item["type"] == "function_call_output"] == calls

@@ -168,12 +168,13 @@ def _tool_choice(choice: ToolChoice) -> Json:
 
 
 def _response_format(wanted: ResponseSchema) -> JsonObject:
-    """The form of the answer. A schema that says in strict form what it says now goes out in that form."""
+    """The form of the answer.
+
+    A schema that says in strict form what it says now is enforced in that form; any other would be refused as strict.
+    """
     from cantle_ai.apis.tool_schemas import strict_for_openai
 
     made = strict_for_openai(wanted.schema) if wanted.strict else None
-    schema = wanted.schema if made is None or made.nulled else made.parameters
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": wanted.name, "schema": schema, "strict": wanted.strict},
-    }
+    strict = made is not None and not made.nulled
+    schema = made.parameters if made is not None and strict else wanted.schema
+    return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": schema, "strict": strict}}

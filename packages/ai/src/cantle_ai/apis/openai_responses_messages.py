@@ -80,14 +80,16 @@ class _CallIds:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._attempts: dict[str, int] = {}
+        """Where to go on with a first part that comes again, with whatever item."""
 
     def __call__(self, call_id: str, own: bool, attempt: int) -> str:
         wanted, _, item_id = call_id.partition("|")
-        made = _fitting(wanted, own, attempt)
-        while made in self._taken:
+        attempt = max(attempt, self._attempts.get(wanted, 0))
+        while (made := _fitting(wanted, own, attempt)) in self._taken:
             attempt += 1
-            made = _fitting(wanted, own, attempt)
         self._taken.add(made)
+        self._attempts[wanted] = attempt + 1
         return call_id if own and made == wanted and _is_id(item_id, ("fc_", "ctc_")) else made
 
 

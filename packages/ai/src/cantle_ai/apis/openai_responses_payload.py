@@ -142,7 +142,7 @@ def _sampling(model: Model, options: StreamOptions) -> list[JsonObject]:
 def _add_format(fields: JsonObject, options: StreamOptions) -> None:
     """Ask for an answer by a schema, beside whatever else is said about the text.
 
-    A schema that says in strict form what it says now goes out in that form.
+    A schema that says in strict form what it says now is enforced in that form; any other would be refused as strict.
     """
     wanted = options.response_schema
     if wanted is None:
@@ -150,7 +150,8 @@ def _add_format(fields: JsonObject, options: StreamOptions) -> None:
     from cantle_ai.apis.tool_schemas import strict_for_openai
 
     made = strict_for_openai(wanted.schema) if wanted.strict else None
-    schema = wanted.schema if made is None or made.nulled else made.parameters
-    form: JsonObject = {"type": "json_schema", "name": wanted.name, "schema": schema, "strict": wanted.strict}
+    strict = made is not None and not made.nulled
+    schema = made.parameters if made is not None and strict else wanted.schema
+    form: JsonObject = {"type": "json_schema", "name": wanted.name, "schema": schema, "strict": strict}
     text = fields.get("text")
     fields["text"] = {**(text if isinstance(text, dict) else {}), "format": form}
