@@ -235,6 +235,12 @@ async def test_without_a_key_the_answer_says_what_to_do() -> None:
     assert "Set OPENAI_API_KEY," in await failed(Models(environ={}), Models(environ={}).list()[0])
 
 
+async def test_without_a_key_the_way_to_the_platforms_credentials_is_told_too() -> None:
+    models = Models(environ={})
+    text = await failed(models, models.list("amazon-bedrock")[0])
+    assert "Set AWS_BEARER_TOKEN_BEDROCK or AWS_PROFILE, or pass" in text
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [

@@ -372,7 +372,9 @@ def _described(entry: ProviderEntry, models: Sequence[ModelEntry]) -> Provider:
 
 
 def _no_key(provider: Provider) -> str:
+    from cantle_ai.auth.ambient import ambient_settings
+
     way = "pass StreamOptions(api_key=…)"
-    if provider.key_variables:
-        way = f"set {' or '.join(provider.key_variables)}, or {way}"
+    if settings := [*provider.key_variables, *ambient_settings(provider)]:
+        way = f"set {' or '.join(settings)}, or {way}"
     return f"No API key for the provider {provider.id}. {way[0].upper()}{way[1:]}"

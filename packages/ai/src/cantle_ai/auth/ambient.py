@@ -17,8 +17,9 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from cantle_ai.auth.oauth.client import OAuthClient
+    from cantle_ai.model import Provider
 
-__all__ = ["AMBIENT", "Ambient", "google_default_file"]
+__all__ = ["AMBIENT", "Ambient", "ambient_settings", "google_default_file"]
 
 _Exchange: TypeAlias = "Callable[[Mapping[str, str], OAuthClient], Awaitable[tuple[str, float]]]"
 
@@ -32,6 +33,8 @@ class Ambient(Struct, frozen=True):
     """Loads what exchanges them for a token, and its end in seconds since 1970, for those that are sent as one."""
     variables: tuple[str, ...] = ()
     """What such a token depends on."""
+    named_by: str = ""
+    """The variables that a person sets to use what the machine has, as a phrase."""
     rivals: tuple[str, ...] = ()
     """Variables that name credentials. A stored credential that brings one of them means that one: what the process
     has of the others, and of the provider's keys, does not count then."""
@@ -113,13 +116,23 @@ def _federation_token() -> _Exchange:
 
 
 AMBIENT: Mapping[str, Ambient] = {
-    "aws": Ambient(_aws, rivals=_AWS),
-    "google-cloud": Ambient(_google_cloud, rivals=("GOOGLE_APPLICATION_CREDENTIALS",)),
+    "aws": Ambient(_aws, named_by="AWS_PROFILE", rivals=_AWS),
+    "google-cloud": Ambient(
+        _google_cloud,
+        named_by="GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION",
+        rivals=("GOOGLE_APPLICATION_CREDENTIALS",),
+    ),
     "anthropic-federation": Ambient(
         _federation,
         _federation_token,
         (*_FEDERATION, "ANTHROPIC_SERVICE_ACCOUNT_ID", "ANTHROPIC_WORKSPACE_ID", "ANTHROPIC_BASE_URL"),
-        _FEDERATION,
+        rivals=_FEDERATION,
     ),
 }
 """By the name that a provider's row gives."""
+
+
+def ambient_settings(provider: Provider) -> tuple[str, ...]:
+    """What a person can set, beside keys, so that a provider's requests are authorised: a phrase, or nothing."""
+    named_by = "" if provider.ambient is None else AMBIENT[provider.ambient].named_by
+    return (named_by,) if named_by else ()

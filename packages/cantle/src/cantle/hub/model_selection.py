@@ -231,16 +231,19 @@ def require_key(models: ModelLookup, model: Model, paths: ConfigPaths) -> None:
         step = "Set that environment variable" + ("." if source.needed else ", or give --api-key.")
         raise ModelSelectionError(_capital(_unset(source, model.provider, paths)) + ".", step)
     row = next((row for row in models.providers if row.id == model.provider), None)
-    raise _keyless(model.provider, () if row is None else row.key_variables, paths)
+    raise _keyless(model.provider, row, paths)
 
 
 def explain_no_key(paths: ConfigPaths) -> Callable[[Provider], str]:
     """What a model runtime says of a provider whose key is gone when a request needs it."""
-    return lambda provider: str(_keyless(provider.id, provider.key_variables, paths)).rstrip(".")
+    return lambda provider: str(_keyless(provider.id, provider, paths)).rstrip(".")
 
 
-def _keyless(provider: str, variables: Sequence[str], paths: ConfigPaths) -> ModelSelectionError:
-    ways = [f"set {variables[0]}"] if variables else []
+def _keyless(provider: str, row: Provider | None, paths: ConfigPaths) -> ModelSelectionError:
+    from cantle_ai.auth.ambient import ambient_settings
+
+    settings = [] if row is None else [*row.key_variables[:1], *ambient_settings(row)]
+    ways = [f"set {' or '.join(settings)}"] if settings else []
     ways += [
         f"run `cantle auth login {provider}`",
         "give --api-key",
