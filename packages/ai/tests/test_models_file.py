@@ -315,6 +315,40 @@ def test_a_wrong_field_is_named_with_its_path(tmp_path: Path, value: Json, text:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (
+            {**LOCAL, "compat": {"supportsStore": "yes"}},
+            "providers.p.compat.supportsStore is wrong: expected `bool`, got `str`",
+        ),
+        (
+            {**LOCAL, "models": [{"id": "a"}, {"id": "b", "compat": {"maxTokensField": "x"}}]},
+            "providers.p.models[1].compat.maxTokensField is wrong: invalid enum value 'x'",
+        ),
+        (
+            {
+                **LOCAL,
+                "models": [{"id": "a", "api": "anthropic-messages", "compat": {"supportsTemperature": 1}}],
+            },
+            "providers.p.models[0].compat.supportsTemperature is wrong: expected `bool`, got `int`",
+        ),
+    ],
+)
+def test_a_quirk_of_the_wrong_kind_is_named_with_its_path(
+    tmp_path: Path, entry: JsonObject, text: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(text)) as caught:
+        load_models_file(written(tmp_path, {"providers": {"p": entry}}))
+    assert "models.json" in str(caught.value)
+
+
+def test_quirks_of_other_apis_may_be_anything(tmp_path: Path) -> None:
+    entry: JsonObject = {**LOCAL, "compat": {"supportsTemperature": "no", "of the future": {}}}
+    other: JsonObject = {**LOCAL, "api": "mine", "compat": {"supportsStore": "yes"}}
+    assert models(tmp_path, {"providers": {"p": entry, "q": other}}).list("q")
+
+
 def test_nan_is_no_number(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="contextWindow must be a number that is not negative"):
         models(tmp_path, '{"providers": {"openai": {"models": [{"id": "m", "contextWindow": NaN}]}}}')

@@ -98,6 +98,7 @@ def _read(path: Path, raw: Json, known: Collection[str]) -> ModelsFile:
         entry = providers[id] = _provider(fields, id)
         models[id] = tuple(read_model_entry(model) for model in fields.parts("models"))
         overrides[id] = _overrides(fields)
+        _check_quirks(fields, entry, models[id])
         if id not in known:
             _require_whole(fields, entry, models[id])
             if not models[id] and entry.server is None:
@@ -139,7 +140,33 @@ def _overrides(fields: Fields) -> tuple[ModelEntry, ...]:
     return tuple(read_model_entry(part, id=part.name) for part in table.named_parts())
 
 
-_BUILTIN = frozenset(provider.id for provider in BUILTIN_PROVIDERS)
+_BUILTIN = {provider.id: provider for provider in BUILTIN_PROVIDERS}
+
+
+def _check_quirks(fields: Fields, entry: ProviderEntry, models: tuple[ModelEntry, ...]) -> None:
+    """Quirks of models whose API is known here. Those of others are looked at when a request is made."""
+    if entry.compat:
+        _check_compat(fields, entry.api)
+    usual = entry.api or (_BUILTIN[entry.id].api if entry.id in _BUILTIN else None)
+    for part, model in zip(fields.parts("models"), models, strict=True):
+        if model.compat:
+            _check_compat(part, model.api or usual)
+
+
+def _check_compat(fields: Fields, api: str | None) -> None:
+    import msgspec
+
+    from cantle_ai.apis.compat_table import COMPAT
+
+    quirks = COMPAT.get(api or "")
+    if quirks is None:
+        return
+    try:
+        msgspec.convert(fields.json_object("compat"), quirks())
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).partition(" - at `$")
+        path = fields.where("compat") + place.rstrip("`")
+        raise FieldError(path, f"is wrong: {reason[0].lower()}{reason[1:]}") from None
 
 
 def _require_whole(fields: Fields, entry: ProviderEntry, models: tuple[ModelEntry, ...]) -> None:
