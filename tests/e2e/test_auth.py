@@ -75,7 +75,7 @@ def saved(cli: Cli, name: str | None = None) -> dict[str, Any]:
     return entries if name is None else entries[name]
 
 
-def save(cli: Cli, **entries: dict[str, Any]) -> None:
+def save(cli: Cli, **entries: Any) -> None:
     path = cli.config / "auth.json"
     path.write_text(json.dumps(entries), "utf-8")
     path.chmod(0o600)
@@ -128,6 +128,7 @@ def test_a_provider_without_a_login_is_given_a_key(cli: Cli) -> None:
         (("login", "groq"), "", 1, "no key was given. Pipe it in: cantle auth login groq --api-key < FILE"),
         (("login", "groq"), "two words", 1, "what was given is no key"),
         (("login", "groq"), "two\nlines", 1, "what was given is no key"),
+        (("login", "groq"), "gsk-cut…off", 1, "it holds a character that no key has. Copy it anew."),
         (("login", "groq", "--method", "device"), "k", 1, "groq has no login, only a key"),
         (("login", "groq", "--env", "A"), "k", 1, "--env A has no value. Write it as --env NAME=VALUE."),
         (("login", "xai", "--env", "A=b"), "", 1, "--env is saved with a key"),
@@ -151,6 +152,36 @@ def test_a_wrong_call_is_one_sentence(
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith("cantle: ") and done.stderr.count("\n") == 1 and text in done.stderr
     assert not (cli.config / "auth.json").exists()
+
+
+@posix
+@pytest.mark.parametrize("arguments", [("groq",), (), ("anthropic", "--method", "paste")])
+def test_without_stdin_nothing_is_asked(cli: Cli, arguments: tuple[str, ...]) -> None:
+    with cli.started(
+        "auth", "login", *arguments, stdin=None, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(0)
+    ) as process:
+        _, err = process.communicate(timeout=PATIENCE)
+    text = err.decode()
+    assert process.returncode == 1 and "Traceback" not in text
+    assert re.search("no key was given|no provider was named|there is no stdin", text)
+
+
+def test_an_entry_that_is_damaged_is_mended_by_what_its_error_names(cli: Cli) -> None:
+    save(cli, groq="gsk-s3cret", other={"type": "api_key", "key": "k"})
+    done = cli.run("auth", "check", "groq")
+    assert done.returncode == 1 and "run `cantle auth login groq`" in done.stderr
+    assert "s3cret" not in done.stderr
+    assert cli.run("auth", "login", "groq", stdin="gsk-2").returncode == 0
+    assert saved(cli, "groq") == {"type": "api_key", "key": "gsk-2"} and "other" in saved(cli)
+
+
+@vendors
+def test_nobody_signs_in_where_it_could_not_be_saved(cli: Cli, tmp_path: Path) -> None:
+    (cli.config / "auth.json").mkdir(mode=0o700)
+    with vendors_for(cli, tmp_path) as server:
+        done = cli.run("auth", "login", "xai")
+    assert done.returncode == 1 and "auth.json cannot be read: is a directory" in done.stderr
+    assert done.stderr.count("\n") == 1 and server.asked == []
 
 
 def test_a_broken_file_is_one_sentence_and_is_left_as_it_was(cli: Cli) -> None:

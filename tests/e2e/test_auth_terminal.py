@@ -79,6 +79,20 @@ def test_a_key_is_typed_without_being_shown(cli: Cli) -> None:
     assert saved(cli, "groq") == {"type": "api_key", "key": "gsk-s3cret"}
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"), [(b"\x04", "no key was given"), (b"\xff\xfe\n", "what was given is no key")]
+)
+def test_what_is_no_key_is_one_sentence(cli: Cli, typed: bytes, said: str) -> None:
+    with at_a_terminal(cli, "auth", "login", "groq") as screen:
+        screen.until("Key for .*: ")
+        while screen.echoes():
+            pass
+        os.write(screen.descriptor, typed)
+        assert screen.end() == 1
+        assert said in screen.text and "Traceback" not in screen.text
+    assert not (cli.config / "auth.json").exists()
+
+
 def test_without_a_provider_there_is_a_list_to_choose_from(cli: Cli) -> None:
     with at_a_terminal(cli, "auth", "login") as screen:
         screen.until("Provider: ")

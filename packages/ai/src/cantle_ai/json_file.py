@@ -17,7 +17,7 @@ from cantle_ai.errors import ConfigurationError
 from cantle_ai.file_lock import held_lock
 from cantle_ai.system_errors import reason_of
 
-__all__ = ["JSON_LOCK_SECONDS", "read_json_file", "update_json_file"]
+__all__ = ["JSON_LOCK_SECONDS", "check_json_file", "read_json_file", "update_json_file"]
 
 JSON_LOCK_SECONDS = 10.0
 """How long a writer waits for another one before it gives up."""
@@ -50,6 +50,17 @@ def update_json_file(
     :class:`ConfigurationError` when the file is not valid (it is left as it was), cannot be written, or stays
     locked for longer than :data:`JSON_LOCK_SECONDS`.
     """
+    return _updated(path, change, mode)
+
+
+def check_json_file(path: Path) -> None:
+    """Raise what :func:`update_json_file` would raise now. All is done but the last step: the file stays."""
+    _updated(path, lambda value: None, None, replace=False)
+
+
+def _updated(
+    path: Path, change: Callable[[JsonObject], None], mode: int | None, *, replace: bool = True
+) -> JsonObject:
     target = Path(os.path.realpath(path))
     lock = target.with_name(target.name + ".lock")
     try:
@@ -57,7 +68,7 @@ def update_json_file(
         with held_lock(lock, patience=JSON_LOCK_SECONDS):
             value = read_json_file(target) or {}
             change(value)
-            _replace(target, _encode(value), mode)
+            _write(target, _encode(value), mode, replace)
     except TimeoutError:
         raise _problem(
             f"{lock} has been held by another process for {JSON_LOCK_SECONDS:g} seconds. "
@@ -121,7 +132,7 @@ def _encode(value: JsonObject) -> bytes:
         return (json.dumps(value, indent=2) + "\n").encode()
 
 
-def _replace(target: Path, data: bytes, mode: int | None) -> None:
+def _write(target: Path, data: bytes, mode: int | None, replace: bool) -> None:
     from cantle_ai.new_files import new_file
 
     if mode is None:
@@ -130,4 +141,5 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
         fresh.write(data)
         os.fsync(fresh.descriptor)
         fresh.path.chmod(mode)
-        fresh.replace(target)
+        if replace:
+            fresh.replace(target)

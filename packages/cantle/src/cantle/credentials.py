@@ -45,6 +45,10 @@ class SavedCredentials:
         with as_user_errors():
             return self._store.read(provider_id)
 
+    def check_writable(self) -> None:
+        with as_user_errors():
+            self._store.check_writable()
+
     def save(self, provider_id: str, credential: Credential) -> None:
         with as_user_errors():
             self._store.save(provider_id, credential)

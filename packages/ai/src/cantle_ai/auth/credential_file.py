@@ -12,7 +12,7 @@ from cantle_ai.auth.credentials import Credential, credential_from_json, credent
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.fields import FieldError
-from cantle_ai.json_file import read_json_file, update_json_file
+from cantle_ai.json_file import check_json_file, read_json_file, update_json_file
 from cantle_ai.system_errors import reason_of
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ class CredentialFile:
         except FieldError as error:
             text = f'{error}. Write it as {{"type": "api_key", "key": "…"}}, or run `cantle auth login {provider_id}`'
             raise ConfigurationError(self.path, text) from None
+
+    def check_writable(self) -> None:
+        check_json_file(self.path)
 
     def save(self, provider_id: str, credential: Credential) -> None:
         def change(raw: JsonObject) -> None:

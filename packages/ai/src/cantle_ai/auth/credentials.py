@@ -100,6 +100,10 @@ class CredentialStore(Credentials, Protocol):
         """What :meth:`get` gives, from any thread."""
         ...
 
+    def check_writable(self) -> None:
+        """Raise what :meth:`save` would raise now, before something is asked for that could not be saved."""
+        ...
+
     def save(self, provider_id: str, credential: Credential) -> None:
         """Put a credential in place of the provider's old one. When it returns, a crash does not lose it."""
         ...

@@ -26,7 +26,7 @@ from cantle_ai.auth.credentials import (
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.fields import FieldError
-from cantle_ai.json_file import read_json_file, update_json_file
+from cantle_ai.json_file import check_json_file, read_json_file, update_json_file
 
 if TYPE_CHECKING:
     from cantle_ai.auth.credentials import CredentialStore
@@ -88,6 +88,12 @@ class KeyRing:
                 f"The item {provider_id} of the service {_SERVICE} in the key ring is damaged. "
                 f"Run `cantle auth login {provider_id}`",
             ) from None
+
+    def check_writable(self) -> None:
+        import keyring
+
+        _asked(lambda: keyring.get_password(_SERVICE, _SERVICE))
+        check_json_file(self._index)
 
     def save(self, provider_id: str, credential: Credential) -> None:
         import keyring

@@ -130,7 +130,7 @@ class TokenRenewal:
         before, renewed = self._unsaved.get(provider_id, (None, None))
         if renewed is not None and before == stored:
             return self._saved(provider_id, stored, renewed)
-        self._store.replace(provider_id, stored, stored)  # raises while the old token is still good
+        self._store.check_writable()  # while the old token is still good
         return asyncio.run(self._asked(provider_id, login, stored))
 
     def _saved(self, provider_id: str, stored: OAuthCredential, renewed: OAuthCredential) -> OAuthCredential:

@@ -35,6 +35,7 @@ def log_in(options: argparse.Namespace) -> int:
         return _done(f"Saved the key of {row.id} in {known.store.place}")
     if options.env:
         raise UserError("--env is saved with a key.", "Give --api-key as well.")
+    known.store.check_writable()  # before somebody has signed in for nothing
     signed_in = asyncio.run(_sign_in(login, options))
     known.store.save(row.id, signed_in)
     return _done(f"Signed in to {login.name}; saved in {known.store.place}")
@@ -84,7 +85,7 @@ def _asked_row(known: Runtime) -> Provider:
     """The provider that a person chooses from a list. Raises :class:`UserError` where nobody is there."""
     with_login = [row for row in known.rows if row.login]
     others = [row for row in known.rows if not row.login and row.key_variables]
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         names = ", ".join(row.id for row in with_login[:8])
         raise UserError("No provider was named.", f"Run `cantle auth login PROVIDER`, such as {names}.")
     for row in with_login:
@@ -102,7 +103,11 @@ def _line() -> str:
 
 def _key(row: Provider, store: SavedCredentials, variables: Sequence[str]) -> ApiKeyCredential:
     """The key that is given, with what was saved beside an earlier one."""
-    old = store.read(row.id)
+    store.names()  # raises for a file that is not in order
+    try:
+        old = store.read(row.id)
+    except UserError:  # an entry that is not is written anew
+        old = None
     if not isinstance(old, ApiKeyCredential):
         old = ApiKeyCredential()
     env = {**old.env, **dict(_variable(text) for text in variables)}
@@ -110,17 +115,29 @@ def _key(row: Provider, store: SavedCredentials, variables: Sequence[str]) -> Ap
 
 
 def _given_key(row: Provider) -> str:
-    if sys.stdin.isatty():
-        from getpass import getpass
-
-        key = getpass(f"Key for {row.name} (it is not shown): ", sys.stderr).strip()
-    else:
-        key = sys.stdin.read(_KEY_LIMIT).strip()
+    try:
+        key = _read_key(row).strip()
+    except EOFError:
+        key = ""
+    except UnicodeDecodeError:
+        raise UserError("What was given is no key: it is not text.", "Give the key alone.") from None
     if not key:
         raise UserError("No key was given.", f"Pipe it in: cantle auth login {row.id} --api-key < FILE")
     if not key.isprintable() or (not key.startswith("!") and " " in key):
         raise UserError("What was given is no key: it is more than one word.", "Give the key alone.")
+    if not key.startswith("!") and not key.isascii():
+        raise UserError("What was given is no key: it holds a character that no key has.", "Copy it anew.")
     return key
+
+
+def _read_key(row: Provider) -> str:
+    if sys.stdin is None:
+        return ""
+    if not sys.stdin.isatty():
+        return sys.stdin.read(_KEY_LIMIT)
+    from getpass import getpass
+
+    return getpass(f"Key for {row.name} (it is not shown): ", sys.stderr)
 
 
 def _variable(text: str) -> tuple[str, str]:

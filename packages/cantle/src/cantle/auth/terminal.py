@@ -23,7 +23,7 @@ class TerminalDialogue:
 
     @property
     def can_paste(self) -> bool:
-        return sys.stdin.isatty()
+        return sys.stdin is not None and sys.stdin.isatty()
 
     def show_address(self, url: str) -> None:
         if self._open_browser:
@@ -45,6 +45,8 @@ class TerminalDialogue:
         say_aside(text)
 
     async def ask(self, question: str) -> str:
+        if sys.stdin is None:
+            raise LoginError("Nothing can be pasted: there is no stdin. Run this where you can answer")
         say_aside(question, end="")
         if self._lines is None:
             self._lines = asyncio.Queue()
