@@ -317,6 +317,24 @@ async def test_calls_are_put_together_by_id_and_index(pieces, expected):
     assert (asked.message.stop_reason, asked.message.raw_stop_reason) == ("toolUse", "tool_calls")
 
 
+@pytest.mark.parametrize("index", [None, 0])
+@pytest.mark.parametrize("said", [None, "null", "abc123def"])
+@pytest.mark.parametrize("apart", [True, False])
+async def test_calls_of_one_tool_that_nothing_tells_apart_stay_apart(index, said, apart):
+    calls = [{**call("a", "read", f'{{"n":{n}}}'), "id": said, "index": index} for n in (1, 2, 3)]
+    pieces = [[each] for each in calls] if apart else [calls]
+    asked = await ask([*(chunk(tool_calls=each) for each in pieces), chunk("tool_calls"), DONE])
+    assert [each.arguments for each in asked.message.tool_calls] == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert len({each.id for each in asked.message.tool_calls}) == 3
+
+
+async def test_a_piece_that_looks_like_a_beginning_goes_on_with_what_is_not_complete():
+    pieces = ['{"n":', '{"m":', "{}", "}}"]
+    calls = [{**call("a", "read", piece), "id": None, "index": None} for piece in pieces]
+    asked = await ask([*(chunk(tool_calls=[each]) for each in calls), chunk("tool_calls"), DONE])
+    assert [each.arguments for each in asked.message.tool_calls] == [{"n": {"m": {}}}]
+
+
 async def test_a_call_without_an_id_of_its_own_gets_one_that_mistral_takes():
     context = Context(messages=[user("a"), said(ToolCall("abc123def", "read", {})), result("abc123def")])
     calls = [call("null", "read", "{}", 0), call("abc123def", "read", "{}", 1)]

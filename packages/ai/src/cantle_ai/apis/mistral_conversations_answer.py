@@ -2,7 +2,8 @@
 
 Content is text, or a list of parts of which some are thinking. What is of one kind and follows each other is one
 block, so that an answer which thinks again between two texts is replayed in the order in which it came. Tool calls
-come whole or in pieces, told apart by their `index` and `id`.
+come whole or in pieces, told apart by their `index` and `id`, and where those are missing by names and by arguments
+that are complete.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from cantle_ai.apis.mistral_conversations_chunks import (
     thought_of,
 )
 from cantle_ai.builder import AnswerBuilder
-from cantle_ai.codec import wire_json
-from cantle_ai.content import ThinkingContent
+from cantle_ai.codec import decode_json, wire_json
+from cantle_ai.content import ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
 from cantle_ai.messages import AssistantMessage, StopReason
@@ -183,7 +184,7 @@ class MistralReader:
         given = function.arguments if function is not None else None
         arguments = wire_json(given).decode() if isinstance(given, dict) else given
         call = self._find(delta, name)
-        if call is None:
+        if call is None or (name and arguments and arguments[0] == "{" and self._is_whole(call)):
             said = None if delta.id in _NO_ID else delta.id
             if not (said or name or arguments):
                 return
@@ -193,6 +194,15 @@ class MistralReader:
             self._calls.append(call)
         if arguments:
             self._builder.tool_call_delta(call.block, arguments)
+
+    def _is_whole(self, call: _Call) -> bool:
+        """Whether the arguments of a call are complete, so that more of them can only be those of another one."""
+        block = self._builder.message.content[call.block]
+        assert isinstance(block, ToolCall)
+        try:
+            return isinstance(decode_json(block.arguments_text), dict)
+        except ValueError:
+            return False
 
     def _find(self, delta: ToolCallDelta, name: str) -> _Call | None:
         """The call that this piece belongs to; None for a new one.
