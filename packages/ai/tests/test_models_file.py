@@ -10,7 +10,8 @@ import pytest
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.errors import ConfigurationError
-from cantle_ai.model import Model
+from cantle_ai.model import Model, Provider
+from cantle_ai.model_entries import ModelEntry
 from cantle_ai.models import Models
 from cantle_ai.models_file import load_models_file
 from cantle_ai.providers import BUILTIN_PROVIDERS
@@ -376,6 +377,20 @@ def test_a_login_flow_of_the_reference_is_refused_in_a_sentence(tmp_path: Path) 
     runtime = Models(environ={})
     runtime.apply(file)
     assert {provider.id for provider in runtime.providers} - {row.id for row in BUILTIN_PROVIDERS} == {"p"}
+
+
+def test_a_part_of_a_price_is_none(tmp_path: Path) -> None:
+    """A model without prices, of which somebody knows one, costs what nobody knows."""
+    runtime = Models(environ={})
+    runtime.add_provider(Provider(id="p", name="P", base_url="", api="x"), [ModelEntry(id="m")])
+    part: JsonObject = {"input": 1}
+    for cost, price in (
+        (part, None),
+        ({**part, "output": 2, "cacheRead": 0}, Price(input=1, output=2, cache_read=0)),
+    ):
+        value: JsonObject = {"providers": {"p": {"modelOverrides": {"m": {"cost": cost}}}}}
+        runtime.apply(load_models_file(written(tmp_path, value), known=["p"]))
+        assert found(runtime, "p", "m").price == price
 
 
 def test_null_counts_as_absent(tmp_path: Path) -> None:
