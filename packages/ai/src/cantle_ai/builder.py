@@ -160,7 +160,13 @@ class AnswerBuilder:
                 self._events.append(ToolCallEnd(index, block, message))
 
     def usage(self, usage: Usage) -> None:
-        """Take the provider's latest cumulative count, and cost it unless it already carries a cost."""
+        """Take the provider's latest cumulative count, and cost it unless it already carries a cost.
+
+        A negative figure, which some servers give, counts as none.
+        """
+        counts = usage.input, usage.output, usage.cache_read, usage.cache_write, usage.total_tokens
+        if min(counts) < 0 or (usage.reasoning or 0) < 0 or (usage.cache_write_1h or 0) < 0:
+            usage = _without_negative(usage)
         cost = usage.cost
         if not cost.total and not cost.unknown and not cost.extra:
             usage = msgspec.structs.replace(usage, cost=cost_of(usage, self._price))
@@ -248,3 +254,11 @@ class AnswerBuilder:
         message.duration_ms = max(0, self._clock() - message.timestamp)
         message.raw_stop_reason = raw if raw is not None else message.raw_stop_reason
         message.stop_reason = reason
+
+
+def _without_negative(usage: Usage) -> Usage:
+    names = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "total_tokens")
+    figures = {name: getattr(usage, name) for name in names}
+    return msgspec.structs.replace(
+        usage, **{name: 0 for name, figure in figures.items() if figure is not None and figure < 0}
+    )

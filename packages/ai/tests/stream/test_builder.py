@@ -212,6 +212,18 @@ def test_the_latest_usage_counts_and_is_priced():
     assert usage.extra == {"x": 1}
 
 
+@pytest.mark.parametrize(
+    "name", ["input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "total_tokens"]
+)
+def test_a_negative_figure_counts_as_none(name: str):
+    builder = new(FREE)
+    builder.usage(Usage(**{"input": 2, "output": 3, "total_tokens": 5, name: -1}))
+    usage = builder.message.usage
+    assert getattr(usage, name) == 0
+    assert (usage.input, usage.output) == (2 * (name != "input"), 3 * (name != "output"))
+    assert usage.cost == Cost()
+
+
 def test_a_cost_that_came_with_the_usage_is_kept():
     builder = new(Price(input=1, output=1, cache_read=0, cache_write=0))
     builder.usage(Usage(10, cost=Cost(total=0.5)))
