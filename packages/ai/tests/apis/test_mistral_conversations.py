@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 
@@ -446,6 +447,27 @@ async def test_requests_of_one_task_begin_alike():
     bodies = [asked.requests[-1].body.partition(b'],"stream"')[0] for asked in (first, second, third)]
     assert bodies[1].startswith(bodies[0])
     assert bodies[2].startswith(bodies[1])
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+async def test_what_is_wrong_with_a_request_is_told_with_its_place(wrapped):
+    mistakes = [
+        {"type": "missing", "loc": ["body", "messages", 0, "content"], "msg": "Field required", "input": {}},
+        {"type": "extra_forbidden", "loc": ["body", "foo"], "msg": "Extra inputs are not permitted"},
+        "odd",
+    ]
+    body: dict[str, object] = {"detail": mistakes}
+    if wrapped:
+        body = {"object": "error", "message": body, "type": "invalid_request_error", "code": None}
+
+    def serve(link: Link) -> None:
+        kind = "content-type: application/json"
+        link.answer(json.dumps(body).encode(), kind, status="422 Unprocessable Entity")
+
+    asked = await ask(serve)
+    assert asked.message.error_message == (
+        "422 body.messages.0.content: Field required; body.foo: Extra inputs are not permitted"
+    )
 
 
 async def test_nothing_of_a_key_is_in_a_refusal():

@@ -2,7 +2,8 @@
 
 Bodies that are understood: `{"error": {"message", "code", "type", "metadata"?: {"raw"}}}`, `{"error": "…"}`,
 `{"error": {"message", "code": 429, "status": "RESOURCE_EXHAUSTED", "details"}}`, `{"message": …}`, `{"detail": …}`,
-`{"Message": …}` (AWS, of who may not), each of them also inside a list; else text; a web page is reduced to its title.
+`{"Message": …}` (AWS, of who may not), FastAPI's lists of mistakes, each of them also inside a list; else text; a web
+page is reduced to its title.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def _from_json(raw: Json) -> _Said:
         return _from_json(inner)
     text = next((raw[key] for key in ("message", "detail", "error", "msg", "Message") if raw.get(key)), None)
     if text is not None and not isinstance(text, str):
-        text = quote(str(text).encode())
+        text = _mistakes(text) or quote(str(text).encode())
     metadata = raw.get("metadata")
     upstream = metadata.get("raw") if isinstance(metadata, dict) else None
     if isinstance(upstream, str) and upstream.strip():
@@ -175,6 +176,19 @@ def _from_json(raw: Json) -> _Said:
         else:
             code, wait = word, retry_delay(raw.get("details"))
     return _Said(_clipped(text) if text else None, code, status, wait)
+
+
+def _mistakes(raw: Json) -> str:
+    """What is wrong with a request, as FastAPI says it: `[{"loc": ["body", "model"], "msg": …}, …]`. Empty for all else."""
+    if isinstance(raw, dict):
+        raw = raw.get("detail")
+    said: list[str] = []
+    for each in raw if isinstance(raw, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("msg"), str):
+            place = each.get("loc")
+            where = ".".join(str(step) for step in place) if isinstance(place, list) else ""
+            said.append(f"{where}: {each['msg']}".removeprefix(": "))
+    return "; ".join(said)
 
 
 def amazon_word(value: Json) -> str | None:
