@@ -280,6 +280,8 @@ async def test_a_provider_may_need_no_key() -> None:
         ({"api_key": "!exit 1"}, {}, {}, True),
         ({"key_optional": True}, {}, {}, True),
         ({"headers": {"X-API-Key": "k"}}, {}, {}, True),
+        ({"headers": {"x-goog-api-key": "k"}}, {}, {}, True),
+        ({"headers": {"x-other": "k"}}, {}, {}, False),
     ],
 )
 async def test_a_provider_is_configured_when_a_request_would_have_a_key(

@@ -39,7 +39,8 @@ _ZAI: Mapping[str, Json] = {
     "zaiToolStream": True,
 }
 
-# A session's cache is found by `prompt_cache_key`: Moonshot's own kosong/chat_provider/kimi.py (github.com/MoonshotAI).
+# A session's cache is found by `prompt_cache_key`, as Moonshot's own client sends it:
+# https://github.com/MoonshotAI/kimi-cli/blob/main/packages/kosong/src/kosong/chat_provider/kimi.py
 # While Kimi thinks, it refuses calls without thoughts, as those of other models are:
 # https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model, and github.com/continuedev/continue/issues/11600
 _MOONSHOT: Mapping[str, Json] = {
@@ -517,7 +518,7 @@ BUILTIN_PROVIDERS: tuple[Provider, ...] = (
         server="openai",
         automatic=False,
     ),
-    # https://docs.sglang.ai/basic_usage/openai_api_completions.html
+    # https://docs.sglang.io/docs/basic_usage/openai_api_completions, and the reference's manual for the thinking budget
     Provider(
         id="sglang",
         name="SGLang",

@@ -44,7 +44,7 @@ SourceKind: TypeAlias = Literal[
     "option", "stored-key", "login", "models.json", "environment", "ambient", "headers", "not-needed"
 ]
 
-_AUTH_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
+_AUTH_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 
 
 class AuthSource(Struct, frozen=True, kw_only=True):
