@@ -76,9 +76,10 @@ def test_a_login_in_the_ring_is_renewed(cli: Cli, ring: Path, tmp_path: Path) ->
 
 
 @needs("keyring")
-def test_a_locked_or_damaged_ring_is_one_sentence(cli: Cli, ring: Path) -> None:
+@pytest.mark.parametrize(("state", "reason"), [("locked", "KeyringLocked"), ("gone", "RuntimeError")])
+def test_a_locked_or_damaged_ring_is_one_sentence(cli: Cli, ring: Path, state: str, reason: str) -> None:
     assert cli.run("auth", "login", "groq", stdin="k").returncode == 0
-    lock = ring.with_name(ring.name + ".locked")
+    lock = ring.with_name(f"{ring.name}.{state}")
     lock.touch()
     assert cli.run("auth", "check", "groq").returncode == 0  # that there is a key can be told without it
     for arguments in (
@@ -89,11 +90,23 @@ def test_a_locked_or_damaged_ring_is_one_sentence(cli: Cli, ring: Path) -> None:
         done = cli.run(*arguments, stdin="k")
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.count("\n") == 1 and "s3cret" not in done.stderr
-        assert "key ring refused (KeyringLocked). Unlock it, and try again" in done.stderr
+        assert f"key ring refused ({reason}). Unlock it, and try again" in done.stderr
     lock.unlink()
     ring.write_text(json.dumps({"cantle/groq": "{"}))
     done = cli.run("--provider", "groq", "-p", "hi")
     assert done.returncode == 1 and "is damaged. Run `cantle auth login groq`" in done.stderr
+    assert cli.run("auth", "login", "groq", stdin="k2").returncode == 0
+    assert cli.run("auth", "check", "groq").returncode == 0
+
+
+@needs("keyring")
+@pytest.mark.parametrize("name", ["nosuch.Ring", "json.NoSuch", "nodots"])
+def test_a_back_end_that_cannot_be_loaded_is_one_sentence(cli: Cli, ring: Path, name: str) -> None:
+    cli.variables["PYTHON_KEYRING_BACKEND"] = name
+    done = cli.run("auth", "check")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "cannot be started" in done.stderr and "PYTHON_KEYRING_BACKEND" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @needs("keyring")

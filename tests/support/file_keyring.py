@@ -9,7 +9,7 @@ from keyring.errors import KeyringLocked, PasswordDeleteError
 
 
 class FileKeyring(KeyringBackend):  # type: ignore[misc]
-    """Locked while there is a file of the same name with `.locked` behind it."""
+    """Locked while there is a file of the same name with `.locked` behind it; with `.gone`, it fails in its own way."""
 
     priority = 1
 
@@ -18,6 +18,8 @@ class FileKeyring(KeyringBackend):  # type: ignore[misc]
         path = Path(os.environ["TEST_KEYRING"])
         if path.with_name(path.name + ".locked").exists():
             raise KeyringLocked("s3cret reasons")
+        if path.with_name(path.name + ".gone").exists():
+            raise RuntimeError("s3cret: the bus is gone")
         return path
 
     def _items(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from cantle_ai.auth.login import LoginError
 from cantle_ai.auth.oauth.browser import CodePage, code_from_browser
-from cantle_ai.auth.oauth.callback import CallbackServer
+from cantle_ai.auth.oauth.callback import CallbackServer, PortBusyError
 from cantle_ai.auth.oauth.client import OAuthAnswer, checked_page
 from cantle_ai.auth.oauth.pkce import new_attempt
 from cantle_ai.auth.oauth.redirect import read_pasted
@@ -122,6 +123,21 @@ async def test_a_busy_port_leads_to_the_next_way() -> None:
     assert credential.access in server.issued
     assert str(port) in person.told[0] and "in use" in person.told[0]
     assert len(person.addresses) == 1
+
+
+async def test_a_port_of_the_other_loopback_address_is_nobody_else_s() -> None:
+    """A browser may take "localhost" for it, and give the code to whoever listens there."""
+    try:
+        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with listener:
+        port = listener.getsockname()[1]
+        server = CallbackServer(port=port, path="/callback", state="s")
+        with pytest.raises(PortBusyError, match=f"port {port} of this machine is in use"):
+            async with server:
+                pass
+        socket.create_server(("127.0.0.1", port)).close()  # and it is let go of
 
 
 async def test_whoever_is_faster_wins_the_browser_or_the_one_who_pastes() -> None:
@@ -271,12 +287,40 @@ async def test_a_device_code_is_not_asked_after_for_ever() -> None:
     assert sum(clock.slept) == 600 and len(server.device_answers) == 91
 
 
+async def test_an_interval_beyond_the_code_s_end_is_not_waited_for() -> None:
+    clock = Clock()
+    with AuthorisationServer(device_interval=1e11) as server:
+        login = login_at(server.url)
+        with pytest.raises(LoginError, match="before it expired"):
+            await with_client(lambda client: login.sign_in("device", Person(), client, {}), clock)
+    assert clock.slept == [600]
+
+
+async def test_a_server_that_is_busy_for_a_moment_ends_no_login() -> None:
+    clock = Clock()
+    busy = (503, {"error": "temporarily_unavailable"})
+    with AuthorisationServer(device_answers=[busy, (429, {}), busy, pending(), busy]) as server:
+        login = login_at(server.url)
+        credential = await with_client(lambda client: login.sign_in("device", Person(), client, {}), clock)
+    assert credential.access in server.issued
+    assert clock.slept == [1, 6, 11, 16, 16, 21]
+
+
 async def test_a_server_that_is_busy_is_another_error_than_one_that_refuses() -> None:
-    with AuthorisationServer(device_answers=[(503, {})]) as server:
+    with AuthorisationServer(device_answers=[(503, {})] * 4) as server:
         login = login_at(server.url)
         with pytest.raises(ProviderError) as caught:
             await with_client(lambda client: login.sign_in("device", Person(), client, {}), Clock())
-    assert caught.value.status == 503
+    assert caught.value.status == 503 and server.device_answers == []
+
+
+async def test_a_server_that_is_silent_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cantle_ai.auth.oauth.client._TIMEOUT", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ProviderError, match=r"127\.0\.0\.1") as caught:
+            await with_client(lambda client: client.post_form(f"{url}/token", {}))
+    assert caught.value.kind == "timeout"
 
 
 # --- what a server says is not believed ---

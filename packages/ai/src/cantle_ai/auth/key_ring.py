@@ -152,7 +152,15 @@ def _require_back_end() -> None:
             None,
             "The key ring needs the package keyring, which is not installed: pip install 'cantle[keyring]'",
         ) from None
-    if isinstance(keyring.get_keyring(), NoKeyring):
+    try:
+        chosen = keyring.get_keyring()
+    except Exception as error:  # noqa: BLE001 - it imports what a variable or a file of the user names
+        raise ConfigurationError(
+            None,
+            f"The key ring cannot be started ({type(error).__name__}). "
+            "Check PYTHON_KEYRING_BACKEND and keyring's configuration file",
+        ) from None
+    if isinstance(chosen, NoKeyring):
         raise ConfigurationError(
             None,
             "This machine offers no key ring: there is no desktop session, or no service such as GNOME Keyring, "
@@ -162,14 +170,12 @@ def _require_back_end() -> None:
 
 def _asked(question: Callable[[], _T]) -> _T:
     """The key ring's answer. Raises :class:`ConfigurationError` in the place of whatever it raises."""
-    from keyring.errors import KeyringError
-
     try:
         return question()
-    except KeyringError as error:
-        reason = type(error).__name__
     except OSError as error:  # Windows refuses what is too long
         reason = error.strerror or type(error).__name__
+    except Exception as error:  # noqa: BLE001 - back ends raise what their systems do, and may quote what is kept
+        reason = type(error).__name__
     raise ConfigurationError(None, f"The key ring refused ({reason}). Unlock it, and try again")
 
 

@@ -63,8 +63,6 @@ async def _sign_in(login: Login, options: argparse.Namespace) -> OAuthCredential
         raise UserError(f"{error}.") from None
     except ProviderError as error:
         raise UserError(f"{str(error).rstrip('.')}.", "Try again later.") from None
-    except TimeoutError:
-        raise UserError(f"{login.name} did not answer.", "Try again later.") from None
     finally:
         await transport.aclose()
 

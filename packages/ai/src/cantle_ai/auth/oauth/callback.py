@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from contextlib import suppress
 from types import TracebackType
 
 from cantle_ai.auth.login import LoginError
@@ -14,6 +13,7 @@ __all__ = ["CallbackServer", "PortBusyError"]
 
 _HEAD_LIMIT = 16_384
 _REQUEST_SECONDS = 10.0
+_BUSY = (errno.EADDRINUSE, errno.EACCES)
 
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <body style="font-family: sans-serif; margin: 4em auto; max-width: 30em"><h1>{title}</h1><p>{text}</p></body></html>
@@ -37,17 +37,26 @@ class CallbackServer:
 
     async def __aenter__(self) -> CallbackServer:
         self._found = asyncio.get_running_loop().create_future()
+        wanted = self.port
         try:
-            server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=_HEAD_LIMIT)
+            await self._listen("127.0.0.1")
         except OSError as error:
-            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            if error.errno not in _BUSY:
                 raise
             raise PortBusyError(f"The port {self.port} of this machine is in use") from None
+        try:
+            await self._listen("::1")  # "localhost" may mean this one first
+        except OSError as error:
+            # Somebody else there would be given the code. Without that address, a browser tries the other.
+            if wanted and error.errno in _BUSY:
+                await self.__aexit__(None, None, None)
+                raise PortBusyError(f"The port {self.port} of this machine is in use") from None
+        return self
+
+    async def _listen(self, address: str) -> None:
+        server = await asyncio.start_server(self._serve, address, self.port, limit=_HEAD_LIMIT)
         self._servers.append(server)
         self.port = server.sockets[0].getsockname()[1]
-        with suppress(OSError):  # "localhost" may mean this one first; a browser then tries the other
-            self._servers.append(await asyncio.start_server(self._serve, "::1", self.port, limit=_HEAD_LIMIT))
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

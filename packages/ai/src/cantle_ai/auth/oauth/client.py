@@ -126,14 +126,20 @@ class OAuthClient:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, fields: Mapping[str, str]
     ) -> OAuthAnswer:
         request = HttpRequest(method, url, {"Accept": "application/json", **headers}, body, _TIMEOUT)
-        async with asyncio.timeout(_TIMEOUT):
-            response = await self._transport.send(request)
-            try:
-                data = await response.read(_BODY_LIMIT)
-            finally:
-                await response.aclose()
+        host = urlsplit(url).hostname or url
+        try:
+            async with asyncio.timeout(_TIMEOUT):
+                response = await self._transport.send(request)
+                try:
+                    data = await response.read(_BODY_LIMIT)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise ProviderError(
+                f"{host} did not answer within {_TIMEOUT:g} seconds", kind="timeout"
+            ) from None
         secrets = (*fields.values(), *(value.removeprefix("Bearer ") for value in headers.values()))
-        return OAuthAnswer(urlsplit(url).hostname or url, response.status, _object(data), secrets)
+        return OAuthAnswer(host, response.status, _object(data), secrets)
 
 
 def _object(data: bytes) -> JsonObject:

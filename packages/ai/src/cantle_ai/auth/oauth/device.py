@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cantle_ai.auth.login import Dialogue, LoginError
 from cantle_ai.auth.oauth.client import OAuthAnswer, checked_page
+from cantle_ai.errors import ProviderError
 
 if TYPE_CHECKING:
     from cantle_ai.auth.oauth.client import OAuthClient
@@ -18,6 +19,9 @@ DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _INTERVAL = 5.0
 _EXPIRES = 900.0
 _LONGEST_EXPIRES = 1800.0
+_SLOWER = 5.0
+_FAILURES = 3
+"""Failures in a row that a login survives."""
 
 
 async def authorised_device(
@@ -66,19 +70,28 @@ async def polled(
 ) -> OAuthAnswer:
     """What `ask` gives at last. `pending` says of an answer that it is not the last one.
 
-    A server that is asked too often makes the interval longer by five seconds, each time that it says so.
+    A server that is asked too often makes the interval longer by five seconds, each time that it says so; so does
+    one that is busy or not heard, a few times.
     """
     wait = max(1.0, _INTERVAL if interval is None else interval)
     deadline = client.clock() + min(_EXPIRES if expires is None else expires, _LONGEST_EXPIRES)
+    patience = _FAILURES
     while True:
-        await client.sleep(wait)
+        await client.sleep(min(wait, max(0.0, deadline - client.clock())))
         if client.clock() >= deadline:
             raise LoginError("The code was not typed in before it expired. Begin again")
-        answer = await ask()
-        if answer.error == "slow_down":
-            wait += 5.0
-        elif not pending(answer):
-            return _granted(answer)
+        try:
+            answer = await ask()
+            if answer.error == "slow_down":
+                wait += _SLOWER
+            elif not pending(answer):
+                return _granted(answer)
+            patience = _FAILURES
+        except ProviderError:  # the code is good all the while, and may have been typed in
+            if patience == 0:
+                raise
+            patience -= 1
+            wait += _SLOWER
 
 
 def _pending(answer: OAuthAnswer) -> bool:
