@@ -18,13 +18,14 @@ from cantle_ai.apis.bedrock_converse_answer import ConverseReader
 from cantle_ai.apis.bedrock_converse_endpoint import DEFAULT_REGION, converse_url, named_region
 from cantle_ai.apis.bedrock_converse_payload import request_body
 from cantle_ai.apis.bedrock_event_stream import EventStreamParser
-from cantle_ai.apis.http_errors import amazon_word
+from cantle_ai.apis.http_errors import amazon_word, redact, secrets_of
 from cantle_ai.apis.http_stream import Framer, stream_answer
 from cantle_ai.apis.port import OwningApi
 from cantle_ai.auth.aws import AwsCredentials
 from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
+from cantle_ai.errors import ProviderError
 from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.model import Model, StreamOptions
 from cantle_ai.stream import EventSource
@@ -78,9 +79,13 @@ class BedrockConverse:
                 framer=EventStreamParser(),
                 media_type=_MEDIA_TYPE,
             )
-            async with aclosing(answer):
-                async for batch in answer:
-                    yield batch
+            try:
+                async with aclosing(answer):
+                    async for batch in answer:
+                        yield batch
+            except ProviderError as error:
+                redact(error, sender.secrets)  # AWS quotes the headers of a request whose signature is wrong
+                raise
 
         return events
 
@@ -129,6 +134,8 @@ class _Sender:
         self._builder = builder
         self._sign = sign
         self._forget = forget
+        self.secrets: list[str] = []
+        """What of a signature must not be shown."""
 
     async def send(self, request: HttpRequest, *, signal: AbortSignal | None = None) -> HttpResponse:
         if self._sign is None:
@@ -149,6 +156,7 @@ class _Sender:
         return await self._sent(again, signal)
 
     async def _sent(self, request: HttpRequest, signal: AbortSignal | None) -> HttpResponse:
+        self.secrets = [] if self._sign is None else secrets_of(request.headers)
         response = await self._transport.send(request, signal=signal)
         self._builder.message.response_id = response.headers.get("x-amzn-requestid")
         return response

@@ -23,6 +23,7 @@ __all__ = [
     "error_from_json",
     "error_from_response",
     "quote",
+    "redact",
     "redacted",
     "retry_after",
     "secrets_of",
@@ -107,6 +108,13 @@ def redacted(text: str, secrets: Sequence[str]) -> str:
             for size in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
                 text = text.replace(secret[:size] + _CUT, _CUT)
     return text
+
+
+def redact(error: ProviderError, secrets: Sequence[str]) -> None:
+    """Take the secrets out of an error that is on its way."""
+    error.message = redacted(error.message, secrets)
+    error.args = (error.message,)
+    error.code = error.code and redacted(error.code, secrets)
 
 
 def secrets_of(headers: Mapping[str, str]) -> list[str]:

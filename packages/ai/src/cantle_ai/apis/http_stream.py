@@ -7,12 +7,12 @@ else, streams that are cut, and letting go of the connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
 from cantle_ai.abort import AbortSignal
-from cantle_ai.apis.http_errors import error_from_response, redacted, secrets_of, unexpected_body
+from cantle_ai.apis.http_errors import error_from_response, redact, secrets_of, unexpected_body
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.errors import ProviderError
 from cantle_ai.events import AssistantMessageEvent
@@ -31,11 +31,11 @@ _LONGEST_ANSWER = 64 * 1024 * 1024
 class Framer(Protocol):
     """Cuts a body into events."""
 
-    def feed(self, block: bytes) -> Iterable[ServerSentEvent]:
+    def feed(self, block: bytes) -> Sequence[ServerSentEvent]:
         """The events that end in `block`. Raises :class:`cantle_ai.sse.SseError` for what is no frame."""
         ...
 
-    def finish(self) -> Iterable[ServerSentEvent]:
+    def finish(self) -> Sequence[ServerSentEvent]:
         """What stands at the end of the body."""
         ...
 
@@ -150,7 +150,7 @@ class _Body:
         self._beginning = body[:_BEGINNING]
         return body
 
-    async def events(self, reader: AnswerReader) -> AsyncIterator[Iterable[ServerSentEvent]]:
+    async def events(self, reader: AnswerReader) -> AsyncIterator[Sequence[ServerSentEvent]]:
         """The events, in batches of what came at once."""
         framer = self._framer
         try:
@@ -175,9 +175,7 @@ class _Body:
         try:
             yield
         except ProviderError as error:
-            error.message = redacted(error.message, self._secrets)
-            error.args = (error.message,)
-            error.code = error.code and redacted(error.code, self._secrets)
+            redact(error, self._secrets)
             raise
         except ValueError:
             raise unexpected_body(self._beginning, self._secrets) from None
