@@ -19,6 +19,7 @@ from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionErr
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
 from cantle.hub.fallback import FallbackChooser
 from cantle.hub.model_selection import (
+    ModelChoice,
     choose_level,
     choose_model,
     explain_no_key,
@@ -136,7 +137,7 @@ async def create_agent_session(
     require_parts(choice.model)
     if api_key is None:
         require_key(runtime, choice.model, paths)
-    fallback = _fallback(runtime, backup, paths)
+    fallback, fallback_level = _fallback(runtime, backup, paths)
     projections = ProjectionNotes()
     environment = ToolEnvironment(
         cwd=folder,
@@ -182,6 +183,7 @@ async def create_agent_session(
             api_key_provider=None if api_key is None else choice.model.provider,
             retry=_retry_policy(settings),
             fallback=fallback,
+            fallback_level=fallback_level,
             projections=projections,
             warnings=warnings,
             pause=pause,
@@ -354,14 +356,17 @@ async def _ask_servers(
 
 def _fallback(
     models: Models, wanted: Model | str | FallbackChooser | None, paths: ConfigPaths
-) -> FallbackChooser | None:
-    """What chooses the next model. One that is named must be there, with a key, before it is needed."""
+) -> tuple[FallbackChooser | None, ThinkingLevel | None]:
+    """What chooses the next model, and the level named with it.
+
+    One that is named must be there, with a key, before it is needed.
+    """
     if wanted is None or callable(wanted):
-        return wanted
-    model = wanted if isinstance(wanted, Model) else find_model(models, wanted).model
-    require_parts(model)
-    require_key(models, model, paths)
-    return lambda failed: model
+        return wanted, None
+    choice = ModelChoice(wanted) if isinstance(wanted, Model) else find_model(models, wanted)
+    require_parts(choice.model)
+    require_key(models, choice.model, paths)
+    return lambda failed: choice.model, choice.level
 
 
 def _patient(models: Models, settings: Settings) -> StreamFunction:

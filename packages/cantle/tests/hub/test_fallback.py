@@ -114,6 +114,23 @@ async def test_an_abort_during_a_retry_asks_no_other_model(stage: NewStage) -> N
     assert other.requests == []
 
 
+async def test_the_pattern_names_the_level_too(stage: NewStage) -> None:
+    models, main, other = two("There.", "Again.")
+    settings = Settings({"retry": {"enabled": False}})
+    it = await stage(
+        [], models=models, model=main.model, fallback_model="other/scripted:low", settings=settings
+    )
+    await it.session.prompt("go")
+    assert (it.session.model, it.session.thinking_level) == (other.model, "low")
+    await it.session.set_model("other/scripted:high")
+    assert it.session.thinking_level == "high"
+    await it.session.prompt("more")
+    assert [message.thinking_level for message in it.session.messages if message.role == "assistant"] == [
+        "low",
+        "high",
+    ]
+
+
 async def test_the_setting_names_it_too_and_a_wrong_one_is_said_at_once(stage: NewStage) -> None:
     models, main, _ = two("There.")
     settings = Settings({"fallbackModel": "other/scripted", "retry": {"enabled": False}})

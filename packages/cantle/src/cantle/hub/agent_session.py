@@ -77,6 +77,8 @@ class SessionParts(Struct, kw_only=True):
     retry: RetryPolicy = RetryPolicy()
     fallback: FallbackChooser | None = None
     """Chooses the model that goes on when retries are spent."""
+    fallback_level: ThinkingLevel | None = None
+    """How hard that one thinks; None leaves it as it was."""
     projections: ProjectionNotes
     """What the agent's requests tell of their projections."""
     api_key_provider: str | None = None
@@ -269,6 +271,8 @@ class AgentSession:
     async def set_model(self, model: Model | str) -> None:
         """Ask another model from the next request on, at the nearest thinking level that it has.
 
+        A pattern may name the level: `sonnet:high`.
+
         Raises :class:`cantle.errors.ModelSelectionError` for a model that does not exist, has no key, or
         lacks something on this machine.
         """
@@ -277,12 +281,17 @@ class AgentSession:
             from cantle.hub.local_servers import ask_server
 
             await ask_server(self._parts.models, server, wanted=model)
-        chosen = model if isinstance(model, Model) else find_model(self._parts.models, model).model
+        level = None
+        if isinstance(model, Model):
+            chosen = model
+        else:
+            choice = find_model(self._parts.models, model)
+            chosen, level = choice.model, choice.level
         require_parts(chosen)
         if chosen.provider != self._parts.api_key_provider:
             require_key(self._parts.models, chosen, self._parts.paths)
         self.agent.model = chosen
-        await self.set_thinking_level(self.agent.thinking_level)
+        await self.set_thinking_level(level or self.agent.thinking_level)
 
     async def set_thinking_level(self, level: ThinkingLevel) -> None:
         """Think harder or less from the next request on, as far as the model can."""
@@ -352,6 +361,8 @@ class AgentSession:
         text = failed.error_message or "The request failed"
         await self._emit(ModelFallback(other.provider, other.id, text))
         await self.set_model(other)
+        if self._parts.fallback_level is not None:
+            await self.set_thinking_level(self._parts.fallback_level)
 
     async def _wait_for_retry(self, failed: AssistantMessage) -> bool:
         """Wait for the next attempt. False when aborted."""
