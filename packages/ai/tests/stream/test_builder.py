@@ -1,6 +1,7 @@
 """The builder turns what a wire protocol says into legal events, whatever order that comes in."""
 
 import pytest
+from msgspec.structs import replace
 
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
@@ -217,7 +218,7 @@ def test_the_latest_usage_counts_and_is_priced():
 )
 def test_a_negative_figure_counts_as_none(name: str):
     builder = new(FREE)
-    builder.usage(Usage(**{"input": 2, "output": 3, "total_tokens": 5, name: -1}))
+    builder.usage(replace(Usage(2, 3, total_tokens=5), **{name: -1}))
     usage = builder.message.usage
     assert getattr(usage, name) == 0
     assert (usage.input, usage.output) == (2 * (name != "input"), 3 * (name != "output"))

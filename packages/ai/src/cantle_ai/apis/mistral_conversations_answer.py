@@ -211,8 +211,9 @@ class MistralReader:
         """
         said = None if delta.id in _NO_ID else delta.id
         newest = self._calls[-1] if self._calls else None
-        if newest is not None and said is not None and newest.id == said:
-            return newest  # as nearly all pieces do
+        if newest is not None and not name:  # as for nearly all pieces
+            if newest.id == said if said is not None else delta.index in (None, newest.index):
+                return newest
         if said is not None:
             return next((call for call in self._calls if call.id == said), None)
         last = next((call for call in reversed(self._calls) if delta.index in (None, call.index)), None)
