@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cantle_ai.apis.bedrock_converse_endpoint import named_region
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.model import StreamOptions
 from cantle_ai.overflow import is_overflow
@@ -23,6 +24,7 @@ from packages.ai.tests.apis.bedrock import (
     end,
     event,
     exception,
+    model,
     said,
     stop,
 )
@@ -136,6 +138,25 @@ async def test_text_may_be_announced_as_well(start):
 async def test_every_stop_reason_ends_the_answer(raw, reason):
     message = (await ask([said("x"), end(raw)])).message
     assert (message.stop_reason, message.raw_stop_reason, message.text) == (reason, raw, "x")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "raw", "reason"),
+    [
+        ([said("x")], "tool_use", "stop"),
+        ([call(0, "t1", "read"), stop(0)], "end_turn", "toolUse"),
+        ([call(0, "t1", "read"), stop(0)], "max_tokens", "length"),
+    ],
+)
+async def test_the_calls_say_better_than_the_word(blocks, raw, reason):
+    message = (await ask([*blocks, end(raw)])).message
+    assert (message.stop_reason, message.raw_stop_reason) == (reason, raw)
+
+
+async def test_what_comes_for_a_call_that_has_ended_is_no_call_of_its_own():
+    late = delta(0, toolUse={"input": '{"n":2}'})
+    asked = await ask([call(0, "t1", "read"), stop(0), late, said("so", 1), end()])
+    assert asked.message.content == [ToolCall("t1", "read", {}), TextContent("so")]
 
 
 @pytest.mark.parametrize(
@@ -352,6 +373,20 @@ async def test_the_region_and_the_address(fields, environ, url):
     await ask(END, options=options, environ=environ, **{"base_url": "", **fields})
     model_id = fields.get("id", CLAUDE).replace(":", "%3A").replace("/", "%2F")
     assert sent[0].url == f"{url}/model/{model_id}/converse-stream"
+
+
+@pytest.mark.parametrize(
+    ("address", "region"),
+    [
+        ("https://bedrock-runtime.ap-south-1.amazonaws.com", "ap-south-1"),
+        ("https://bedrock-runtime-fips.us-gov-west-1.amazonaws.com/", "us-gov-west-1"),
+        ("https://vpce-0a1b-2c.bedrock-runtime.eu-west-1.vpce.amazonaws.com", "eu-west-1"),
+        ("https://bedrock-runtime.us-east-2.api.aws", "us-east-2"),
+        ("https://proxy.example/bedrock-runtime", "us-west-2"),
+    ],
+)
+def test_the_region_that_an_address_names_is_signed_for(address, region):
+    assert named_region(model(base_url=address), {"AWS_REGION": "us-west-2"}) == region
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 An address that is set counts as it is: the provider's `base_url`, else `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` or
 `AWS_ENDPOINT_URL`. Without one it is the region's own. The region is the first of these that there is: that in an
-address of AWS's form, that of an ARN which stands for the model, `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile's,
-and `us-east-1`.
+address of AWS's form, also of a private endpoint, that of an ARN which stands for the model, `AWS_REGION`,
+`AWS_DEFAULT_REGION`, the profile's, and `us-east-1`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["DEFAULT_REGION", "converse_url", "named_region"]
 DEFAULT_REGION = "us-east-1"
 
 _ARN = re.compile(r"arn:aws[a-z0-9-]*:(?:bedrock|sagemaker):([a-z0-9-]+):")
-_ADDRESS = re.compile(r"//bedrock-runtime(?:-fips)?\.([a-z]{2,}(?:-[a-z0-9]+)+)\.")
+_ADDRESS = re.compile(r"[/.]bedrock-runtime(?:-fips)?\.([a-z]{2,}(?:-[a-z0-9]+)+)\.")
 _DOMAINS = (("cn-", "amazonaws.com.cn"), ("eusc-", "amazonaws.eu"))
 """Domains of AWS by the beginning of the region; all others are at `amazonaws.com`."""
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")
