@@ -63,6 +63,17 @@ def test_a_model_is_a_line_of_what_its_row_does_not_say() -> None:
     ]
 
 
+def test_reading_a_cache_is_free_only_where_all_reading_is() -> None:
+    paid = {"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0}
+    tier = {"inputTokensAbove": 9, **paid}
+    told = entries(model("a", cost={**paid, "tiers": [tier]}), model("b", cost={**paid, "input": 0}))
+    rates = {"input": 1, "output": 2, "cacheWrite": 0}
+    assert [entry["cost"] for entry in told] == [
+        {**rates, "tiers": [{"inputTokensAbove": 9, **rates}]},
+        {**paid, "input": 0},
+    ]
+
+
 def test_the_first_to_offer_stands_first_and_the_others_keep_their_order() -> None:
     assert [entry["id"] for entry in entries(model("a"), model("b"), model("c"), first="c")] == [
         "c",

@@ -126,7 +126,9 @@ def _cost(model: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _rates(cost: Mapping[str, float]) -> dict[str, float]:
-    return {key: _number(cost[key]) for key in _RATES}
+    """The rates that are known: reading a cache is never free where reading anything else is not."""
+    known = [key for key in _RATES if key != "cacheRead" or cost[key] or not cost["input"]]
+    return {key: _number(cost[key]) for key in known}
 
 
 def _number(value: float) -> float:

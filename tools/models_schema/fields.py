@@ -58,7 +58,7 @@ def _value(default: str) -> Any:
 _RATES = (
     Field("input", PRICE, "Of a token that is read.", needed=True),
     Field("output", PRICE, "Of a token that is written, thinking included.", needed=True),
-    Field("cacheRead", PRICE, "Of a token that the provider's cache had.", needed=True),
+    Field("cacheRead", PRICE, "Of a token that the provider's cache had.", "as much as the input"),
     Field("cacheWrite", PRICE, "Of a token that goes into it for minutes.", "1.25 times the input"),
     Field("cacheWrite1h", PRICE, "Of one that goes into it for an hour.", "twice the input"),
 )

@@ -99,7 +99,8 @@ def test_the_figures_of_models_are_possible(row: Provider) -> None:
         assert model.levels(), model.id
         price = model.price
         for rates in () if price is None else (price, *price.tiers):
-            assert 0 <= rates.cache_read <= rates.input * PRICE_OF_THE_SAME, model.id
+            assert 0 <= rates.read <= rates.input * PRICE_OF_THE_SAME, model.id
+            assert rates.read or not rates.input, model.id
             assert rates.output >= 0 and (rates.cache_write is None or rates.cache_write >= 0), model.id
 
 

@@ -133,6 +133,15 @@ def test_d03_the_highest_tier_that_the_input_passes_prices_all_of_it(usage: Usag
     assert cost_of(Usage(input=usage.input, output=0), PRICE).output == 0
 
 
+def test_what_the_cache_had_costs_as_much_as_the_rest_where_no_discount_is_known() -> None:
+    usage = Usage(input=1_000, cache_read=3_000)
+    tier = PriceTier(input_tokens_above=10_000, input=4, output=2)
+    price = Price(input=2, output=1, tiers=(tier,))
+    assert cost_of(usage, price).cache_read == pytest.approx(0.006)
+    assert cost_of(Usage(cache_read=20_000), price).cache_read == pytest.approx(0.08)
+    assert cost_of(usage, Price(input=2, output=1, cache_read=0)).cache_read == 0
+
+
 def test_a_cost_without_a_price_is_unknown_and_not_free() -> None:
     assert cost_of(Usage(input=5), None) == Cost(unknown=True)
     free = Price(input=0, output=0, cache_read=0, cache_write=0)

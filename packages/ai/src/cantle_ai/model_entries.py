@@ -25,8 +25,8 @@ _RATES = {
     "cacheWrite": "cache_write",
     "cacheWrite1h": "cache_write_1h",
 }
-_PRICED = {"input", "output", "cache_read"}
-_DERIVED = ("cacheWrite", "cacheWrite1h")
+_PRICED = {"input", "output"}
+_DERIVED = ("cacheRead", "cacheWrite", "cacheWrite1h")
 """Rates that follow from the input's where they are not given."""
 _REQUEST = ("maxRequestBytes",)
 _IMAGES = ("maxPerMessage", "maxPerRequest")
@@ -126,7 +126,7 @@ def _price(old: Price | None, entry: ModelEntry) -> Price | None:
         return old
     if old is None and not entry.rates.keys() >= _PRICED:
         return None  # a part of a price is none
-    before = old or Price(input=0.0, output=0.0, cache_read=0.0)
+    before = old or Price(input=0.0, output=0.0)
     tiers = before.tiers if entry.tiers is None else entry.tiers
     return msgspec.structs.replace(before, **entry.rates, tiers=tiers)
 

@@ -135,11 +135,17 @@ class Rates(Struct, frozen=True, kw_only=True):
 
     input: float
     output: float
-    cache_read: float
+    cache_read: float | None = None
+    """For what the cache had. None: as much as the input, since nobody names a discount."""
     cache_write: float | None = None
     """For a write to the cache that lasts minutes. None: 1.25 times the input, as Anthropic prices all its models."""
     cache_write_1h: float | None = None
     """For one that lasts an hour. None: twice the input, by the same rule."""
+
+    @property
+    def read(self) -> float:
+        """What a token that the cache had costs."""
+        return self.input if self.cache_read is None else self.cache_read
 
     @property
     def short_write(self) -> float:
@@ -177,7 +183,7 @@ def cost_of(usage: Usage, price: Price | None) -> Cost:
     long_writes = min(usage.cache_write_1h or 0, usage.cache_write)
     input_cost = usage.input * rate.input / MILLION
     output_cost = usage.output * rate.output / MILLION
-    read_cost = usage.cache_read * rate.cache_read / MILLION
+    read_cost = usage.cache_read * rate.read / MILLION
     write_cost = (
         (usage.cache_write - long_writes) * rate.short_write + long_writes * rate.long_write
     ) / MILLION

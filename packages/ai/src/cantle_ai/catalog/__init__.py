@@ -31,7 +31,7 @@ FOLDER = Path(__file__).parent
 class _Rates(Struct, rename="camel"):
     input: float
     output: float
-    cache_read: float
+    cache_read: float | None = None
     cache_write: float | None = None
     cache_write_1h: float | None = None
 
