@@ -169,10 +169,29 @@ def test_without_stdin_nothing_is_asked(cli: Cli, arguments: tuple[str, ...]) ->
 def test_an_entry_that_is_damaged_is_mended_by_what_its_error_names(cli: Cli) -> None:
     save(cli, groq="gsk-s3cret", other={"type": "api_key", "key": "k"})
     done = cli.run("auth", "check", "groq")
+    assert done.returncode == 1 and "run `cantle auth login groq`" in done.stdout
+    done = cli.run("--model", "groq/llama-3.3-70b-versatile", "-p", "hi")
     assert done.returncode == 1 and "run `cantle auth login groq`" in done.stderr
-    assert "s3cret" not in done.stderr
+    assert done.stderr.count("\n") == 1 and "s3cret" not in done.stderr + done.stdout
     assert cli.run("auth", "login", "groq", stdin="gsk-2").returncode == 0
     assert saved(cli, "groq") == {"type": "api_key", "key": "gsk-2"} and "other" in saved(cli)
+
+
+def test_a_damaged_entry_is_no_matter_of_other_providers(cli: Cli) -> None:
+    save(cli, groq="gsk-s3cret", xai={"type": "oauth", "access": "at-s3cret"}, mistral={"key": "k"})
+    done = cli.run("--list-models")
+    assert done.returncode == 0 and "mistral" in done.stdout and "groq" not in done.stdout
+    done = cli.run("auth", "check")
+    assert done.returncode == 0 and done.stderr == "" and "s3cret" not in done.stdout
+    assert re.search(
+        r"^xai .*xai\.expires is missing.* Run `cantle auth login xai`$", done.stdout, re.MULTILINE
+    )
+    found = {row["provider"]: row for row in json.loads(cli.run("auth", "check", "--json").stdout)}
+    assert found["mistral"]["status"] == "ready" and "problem" not in found["mistral"]
+    assert found["groq"]["status"] == "not_ready" and "must be an object" in found["groq"]["problem"]
+    save(cli, groq="gsk-s3cret")
+    done = cli.run("-p", "hi")
+    assert done.returncode == 1 and "must be an object" in done.stderr and "s3cret" not in done.stderr
 
 
 @vendors

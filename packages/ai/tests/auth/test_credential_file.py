@@ -108,7 +108,7 @@ def test_file_and_folder_are_private_from_the_start_and_stay_so(tmp_path: Path) 
             '{"openai": {"type": "api_key", "key": "k", "env": {"A": ["sk-secret"]}}}',
             "openai.env.A must be a string",
         ),
-        ('{"openai": {"type": "oauth", "access": "sk-secret"}}', "openai.expires is missing"),
+        ('{"openai": {"type": "oauth", "access": "sk-secret"}}', "missing: milliseconds since 1970. Run `c"),
         (
             '{"openai": {"type": "oauth", "expires": 1, "refresh": "sk-secret"}}',
             "openai.access must be a string",
@@ -124,6 +124,14 @@ def test_a_broken_file_is_named_without_showing_a_key(path: Path, text: str, pro
         CredentialFile(path).read("openai")
     assert problem in str(caught.value) and str(path) in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_file_that_cannot_be_looked_at_is_no_missing_one(path: Path) -> None:
+    path.symlink_to(path.name)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match=r"auth\.json cannot be read: "):
+            CredentialFile(path).read("openai")
 
 
 def test_m01_a_broken_file_is_not_replaced(path: Path) -> None:

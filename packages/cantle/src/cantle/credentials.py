@@ -11,7 +11,7 @@ from cantle.json_file import as_user_errors
 from cantle.paths import ConfigPaths
 from cantle.settings import Settings
 from cantle_ai.auth.credential_file import CredentialFile
-from cantle_ai.auth.credentials import Credential, CredentialStore
+from cantle_ai.auth.credentials import Credential, CredentialStore, DamagedCredentialError
 
 __all__ = ["SavedCredentials", "saved_credentials"]
 
@@ -34,8 +34,13 @@ class SavedCredentials:
             return await self._store.get(provider_id)
 
     def peek(self, provider_id: str) -> Credential | None:
+        damage: DamagedCredentialError | None = None
         with as_user_errors():
-            return self._store.peek(provider_id)
+            try:
+                return self._store.peek(provider_id)
+            except DamagedCredentialError as error:
+                damage = error  # of this provider alone: for whoever asks to make a list without it
+        raise damage
 
     def names(self) -> Sequence[str]:
         with as_user_errors():

@@ -8,7 +8,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cantle_ai.auth.credentials import Credential, credential_from_json, credential_to_json
+from cantle_ai.auth.credentials import (
+    Credential,
+    DamagedCredentialError,
+    credential_from_json,
+    credential_to_json,
+)
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.fields import FieldError
@@ -60,8 +65,10 @@ class CredentialFile:
                 raise FieldError(f"the entry {provider_id!r}", "must be an object")
             return credential_from_json(entry, provider_id)
         except FieldError as error:
-            text = f'{error}. Write it as {{"type": "api_key", "key": "…"}}, or run `cantle auth login {provider_id}`'
-            raise ConfigurationError(self.path, text) from None
+            mend = f"run `cantle auth login {provider_id}`"
+            if not isinstance(entry, dict) or entry.get("type") != "oauth":
+                mend = f'write it as {{"type": "api_key", "key": "…"}}, or {mend}'
+            raise DamagedCredentialError(self.path, f"{error}. {mend[0].upper()}{mend[1:]}") from None
 
     def check_writable(self) -> None:
         check_json_file(self.path)

@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct
 
 from cantle_ai.codec import Json, JsonObject
+from cantle_ai.errors import ConfigurationError
 from cantle_ai.fields import FieldError, Fields
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Credential",
     "CredentialStore",
     "Credentials",
+    "DamagedCredentialError",
     "OAuthCredential",
     "credential_from_json",
     "credential_to_json",
@@ -68,6 +70,10 @@ class OAuthCredential(Struct, frozen=True, kw_only=True):
 Credential: TypeAlias = ApiKeyCredential | OAuthCredential
 
 
+class DamagedCredentialError(ConfigurationError):
+    """One provider's entry cannot be used. The others can."""
+
+
 class Credentials(Protocol):
     """Stored credentials. Asked at each request, so that a new one counts at once."""
 
@@ -79,7 +85,10 @@ class Credentials(Protocol):
         ...
 
     def peek(self, provider_id: str) -> Credential | None:
-        """The same without waiting, for lists of usable models. Where that cannot be had, one without secrets."""
+        """The same without waiting, for lists of usable models. Where that cannot be had, one without secrets.
+
+        Raises :class:`DamagedCredentialError` for what concerns this provider alone.
+        """
         ...
 
 

@@ -26,6 +26,7 @@ from cantle_ai.auth.credentials import (
     Credential,
     Credentials,
     CredentialStore,
+    DamagedCredentialError,
     OAuthCredential,
 )
 from cantle_ai.auth.keys import missing_variables, needed_variables, resolve_value
@@ -60,10 +61,13 @@ class AuthSource(Struct, frozen=True, kw_only=True):
     needed: tuple[str, ...] = ()
     """Variables that the provider's address has places for and that are not set."""
 
+    problem: str = ""
+    """Why what is stored cannot be used, and what to do about it."""
+
     @property
     def usable(self) -> bool:
         """Whether a request can be made with it."""
-        return not self.missing and not self.needed
+        return not self.missing and not self.needed and not self.problem
 
 
 class ResolvedAuth(Struct, frozen=True, kw_only=True):
@@ -161,9 +165,11 @@ class AuthResolver:
 
     def source(self, provider: Provider) -> AuthSource | None:
         """Where a request's authorisation would come from; None from nowhere. Runs no command, asks no network."""
-        return self._source(
-            provider, None if self._credentials is None else self._credentials.peek(provider.id)
-        )
+        try:
+            stored = None if self._credentials is None else self._credentials.peek(provider.id)
+        except DamagedCredentialError as error:
+            return AuthSource(kind="stored-key", problem=str(error))
+        return self._source(provider, stored)
 
     def configured(self, provider: Provider) -> bool:
         """Whether a request would be authorised, as far as can be told without running or asking anything."""

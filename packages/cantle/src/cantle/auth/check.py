@@ -101,6 +101,8 @@ def _record(finding: Finding, known: Runtime) -> JsonObject:
         record["name"] = source.name or (known.store.place if _is_stored(source) else "")
         record["expires"] = source.expires
         record["missing"] = [*source.missing, *source.needed]
+        if source.problem:
+            record["problem"] = source.problem
     if finding.live is not None:
         record["live"] = {"ok": not finding.live, "error": finding.live or None}
     return record
@@ -120,6 +122,8 @@ def _sentence(finding: Finding, known: Runtime) -> str:
     source = finding.source
     if source is None:
         return f"no key; run `cantle auth login {finding.provider}`"
+    if source.problem:
+        return source.problem
     text = _origin(source, known)
     if not source.usable:
         text += f", but {' and '.join([*source.missing, *source.needed])} is not set"
