@@ -85,7 +85,7 @@ def test_the_public_names_are_what_they_say() -> None:
         ({"models.json": "{,"}, {}, ConfigurationFileError, "models.json"),
         ({"models.json": '{"providers": 3}'}, {}, ConfigurationFileError, "models.json.*providers"),
         ({"auth.json": "{"}, {}, ConfigurationFileError, "auth.json, line 1"),
-        ({"auth.json": '{"openai": 3}'}, {}, ConfigurationFileError, "auth.json: the entry 'openai'"),
+        ({"auth.json": '{"openai": 3}'}, {}, ModelSelectionError, "auth.json: the entry 'openai'"),
         ({}, {"cwd": "gone"}, WorkingDirectoryError, "gone does not exist"),
     ],
 )

@@ -271,10 +271,11 @@ def _missing_part(model: Model) -> ModelSelectionError | None:
 def no_key(models: ModelLookup, paths: ConfigPaths, warnings: Sequence[str] = ()) -> ModelSelectionError:
     """The error for a configuration in which no provider has a key. `warnings` say what was tried before."""
     sources = {row.id: models.auth_source(row.id) for row in models.providers}
-    present = {id: source for id, source in sources.items() if source is not None}
-    unset = {id: source for id, source in present.items() if not source.usable and not source.problem}
-    damaged = [source.problem for source in present.values() if source.problem]
-    reasons = [*warnings, *damaged, *(_unset(source, provider, paths) for provider, source in unset.items())]
+    unset = {id: source for id, source in sources.items() if source is not None and not source.usable}
+    damaged = [source.problem for source in unset.values() if source.problem]
+    if damaged:
+        return ModelSelectionError(f"{'. '.join(damaged)}.", "No other provider has a key.")
+    reasons = [*warnings, *(_unset(source, provider, paths) for provider, source in unset.items())]
     text = "No model can be used, because no provider has a key."
     if reasons:
         text = _capital(f"{'; '.join(reasons)}, and no other provider has a key.")
