@@ -229,6 +229,19 @@ async def test_b08_the_output_limit_leaves_room_for_the_input():
     assert 0 < asked.body["inferenceConfig"]["maxTokens"] <= 64_000 - 70_000 // 4
 
 
+@pytest.mark.fault("B08")
+@pytest.mark.parametrize("is_error", [False, True])
+async def test_b08_the_data_of_images_are_no_text_that_needs_room(is_error):
+    image = ImageContent(PIXEL.data + "A" * 400_000, "image/png")
+    messages: list[Message] = [
+        UserMessage([image], timestamp=1),
+        answer(ToolCall("c1", "read", {})),
+        ToolResultMessage("c1", "read", [image], is_error=is_error, timestamp=1),
+    ]
+    asked = await ask(END, context=Context(messages=messages), context_window=100_000, max_tokens=64_000)
+    assert asked.body["inferenceConfig"]["maxTokens"] == 64_000
+
+
 @pytest.mark.parity("bedrock.nova-thinking")
 async def test_novas_highest_effort_goes_without_limits():
     asked = await ask(END, options=StreamOptions(thinking="high", temperature=0.5), id=NOVA)
@@ -314,14 +327,16 @@ async def test_the_quirk_supports_strict_mode_makes_tools_strict():
     assert second["description"] == "odd"  # a blank one is refused
 
 
-async def test_strict_tools_stay_below_what_a_request_may_have_of_them():
-    names = [f"p{n}" for n in range(20)]
-    tools = [
-        ToolDefinition(
-            f"t{n}", "T.", {"type": "object", "properties": {name: {"type": "string"} for name in names}}
-        )
-        for n in range(3)
-    ]
+@pytest.mark.parametrize(
+    ("kind", "required"),
+    [("string", []), (["string", "null"], [f"p{n}" for n in range(10)])],
+    ids=["optional", "unions"],
+)
+async def test_strict_tools_stay_below_what_a_request_may_have_of_them(kind, required):
+    count = len(required) or 20
+    properties = {f"p{n}": {"type": kind} for n in range(count)}
+    schema = {"type": "object", "properties": properties, "required": required}
+    tools = [ToolDefinition(f"t{n}", "T.", schema) for n in range(3)]
     asked = await ask(
         END, context=Context(messages=[user("a")], tools=tools), compat={"supportsStrictMode": True}
     )
@@ -517,6 +532,7 @@ async def test_sampling_parameters_go_where_converse_has_them():
     assert asked.body["requestMetadata"] == {"team": "a"}
     assert asked.body["messages"][0]["role"] == "user"
     fields = asked.body["additionalModelRequestFields"]
+    assert "messages" not in fields
     assert (fields["top_k"], fields["other"], fields["thinking"]["type"]) == (5, True, "enabled")
     assert fields["anthropic_beta"] == ["interleaved-thinking-2025-05-14", "context-1m-2025-08-07", "one"]
 

@@ -266,6 +266,16 @@ async def test_images_are_data_urls_also_in_results():
     assert asked.body["messages"][2]["content"] == [{"type": "text", "text": "see"}, picture]
 
 
+@pytest.mark.fault("B08")
+async def test_b08_the_output_limit_leaves_room_for_the_input_without_the_data_of_images():
+    image = ImageContent(PIXEL.data + "A" * 400_000, "image/png")
+    fields: dict[str, object] = {"context_window": 100_000, "max_tokens": 64_000, "input": ("text", "image")}
+    pictured = await ask(END, context=Context(messages=[UserMessage([image], timestamp=1)]), **fields)
+    assert pictured.body["max_tokens"] == 64_000
+    told = await ask(END, context=Context(messages=[user("x" * 200_000)]), **fields)
+    assert 0 < told.body["max_tokens"] <= 100_000 - 200_000 // 4
+
+
 # --- answers
 
 
