@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from cantle_ai.apis.lenient_json import as_count, as_counts, as_text
 from cantle_ai.codec import Json, decode_json
 from cantle_ai.usage import Usage
 
@@ -137,15 +138,15 @@ def decode_message(data: bytes) -> Event | None:
     raw = decode_json(data)
     if not isinstance(raw, dict):
         return None
-    return Event(type=_text(raw.get("type")), message=_message(raw), error=raw.get("error"))
+    return Event(type=as_text(raw.get("type")), message=_message(raw), error=raw.get("error"))
 
 
 def _lenient(raw: Json) -> Event | None:
     if not isinstance(raw, dict):
         return None
     return Event(
-        type=_text(raw.get("type")),
-        index=_count(raw.get("index")),
+        type=as_text(raw.get("type")),
+        index=as_count(raw.get("index")),
         delta=_texts(raw.get("delta"), Delta),
         content_block=_texts(raw.get("content_block"), Block),
         message=_message(raw.get("message")),
@@ -159,11 +160,11 @@ def _message(raw: Json) -> MessageHead | None:
         return None
     content = raw.get("content")
     return MessageHead(
-        id=_text(raw.get("id")),
-        model=_text(raw.get("model")),
+        id=as_text(raw.get("id")),
+        model=as_text(raw.get("model")),
         content=[_texts(block, Block) for block in content] if isinstance(content, list) else None,
         usage=_counts(raw.get("usage")),
-        stop_reason=_text(raw.get("stop_reason")),
+        stop_reason=as_text(raw.get("stop_reason")),
         stop_details=raw.get("stop_details"),
     )
 
@@ -174,7 +175,7 @@ def _texts(raw: Json, kind: type[_S]) -> _S | None:
         return None
     free = ("input", "stop_details")
     return kind(
-        **{name: raw.get(name) if name in free else _text(raw.get(name)) for name in kind.__struct_fields__}
+        **{name: raw.get(name) if name in free else as_text(raw.get(name)) for name in kind.__struct_fields__}
     )
 
 
@@ -183,31 +184,10 @@ def _counts(raw: Json) -> Counts | None:
         return None
     creation, details = raw.get("cache_creation"), raw.get("output_tokens_details")
     return Counts(
-        input_tokens=_count(raw.get("input_tokens")),
-        output_tokens=_count(raw.get("output_tokens")),
-        cache_read_input_tokens=_count(raw.get("cache_read_input_tokens")),
-        cache_creation_input_tokens=_count(raw.get("cache_creation_input_tokens")),
-        cache_creation=_numbers(creation, CacheCreation),
-        output_tokens_details=_numbers(details, OutputDetails),
+        input_tokens=as_count(raw.get("input_tokens")),
+        output_tokens=as_count(raw.get("output_tokens")),
+        cache_read_input_tokens=as_count(raw.get("cache_read_input_tokens")),
+        cache_creation_input_tokens=as_count(raw.get("cache_creation_input_tokens")),
+        cache_creation=as_counts(creation, CacheCreation),
+        output_tokens_details=as_counts(details, OutputDetails),
     )
-
-
-def _numbers(raw: Json, kind: type[_S]) -> _S | None:
-    if not isinstance(raw, dict):
-        return None
-    return kind(**{name: _count(raw.get(name)) for name in kind.__struct_fields__})
-
-
-def _text(raw: Json) -> str | None:
-    return raw if isinstance(raw, str) else None
-
-
-def _count(raw: Json) -> int | None:
-    if isinstance(raw, str):
-        try:
-            raw = float(raw)
-        except ValueError:
-            return None
-    if isinstance(raw, int | float) and 0 <= raw < 1e15:
-        return int(raw)
-    return None

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cantle_ai.apis.lenient_json import as_count, as_counts, as_list, as_text
 from cantle_ai.codec import Json, decode_json, encode_json
 from cantle_ai.usage import Usage
 
@@ -112,11 +113,11 @@ def decode_chunks(data: bytes) -> tuple[Chunk, ...]:
 
 def _lenient(raw: dict[str, Json]) -> Chunk:
     return Chunk(
-        response_id=_text(raw.get("responseId")),
-        model_version=_text(raw.get("modelVersion")),
-        candidates=[_candidate(each) for each in _list(raw.get("candidates"))],
+        response_id=as_text(raw.get("responseId")),
+        model_version=as_text(raw.get("modelVersion")),
+        candidates=[_candidate(each) for each in as_list(raw.get("candidates"))],
         prompt_feedback=_feedback(raw.get("promptFeedback")),
-        usage_metadata=_counts(raw.get("usageMetadata")),
+        usage_metadata=as_counts(raw.get("usageMetadata"), Counts),
         error=raw.get("error"),
     )
 
@@ -125,12 +126,12 @@ def _candidate(raw: Json) -> Candidate | None:
     if not isinstance(raw, dict):
         return None
     content = raw.get("content")
-    parts = _list(content.get("parts")) if isinstance(content, dict) else []
+    parts = as_list(content.get("parts")) if isinstance(content, dict) else []
     return Candidate(
         content=Content(parts=[_part(part) for part in parts]),
-        finish_reason=_text(raw.get("finishReason")),
-        finish_message=_text(raw.get("finishMessage")),
-        index=_count(raw.get("index")),
+        finish_reason=as_text(raw.get("finishReason")),
+        finish_message=as_text(raw.get("finishMessage")),
+        index=as_count(raw.get("index")),
     )
 
 
@@ -138,9 +139,9 @@ def _part(raw: Json) -> Part | None:
     if not isinstance(raw, dict):
         return None
     return Part(
-        text=_text(raw.get("text")),
+        text=as_text(raw.get("text")),
         thought=raw.get("thought") is True,
-        thought_signature=_text(raw.get("thoughtSignature")),
+        thought_signature=as_text(raw.get("thoughtSignature")),
         function_call=_call(raw.get("functionCall")),
     )
 
@@ -149,45 +150,13 @@ def _call(raw: Json) -> FunctionCall | None:
     if not isinstance(raw, dict):
         return None
     arguments = msgspec.Raw(encode_json(raw.get("args")))
-    return FunctionCall(id=_text(raw.get("id")), name=_text(raw.get("name")), args=arguments)
+    return FunctionCall(id=as_text(raw.get("id")), name=as_text(raw.get("name")), args=arguments)
 
 
 def _feedback(raw: Json) -> Feedback | None:
     if not isinstance(raw, dict):
         return None
     return Feedback(
-        block_reason=_text(raw.get("blockReason")), block_reason_message=_text(raw.get("blockReasonMessage"))
+        block_reason=as_text(raw.get("blockReason")),
+        block_reason_message=as_text(raw.get("blockReasonMessage")),
     )
-
-
-def _counts(raw: Json) -> Counts | None:
-    if not isinstance(raw, dict):
-        return None
-    return Counts(
-        prompt_token_count=_count(raw.get("promptTokenCount")),
-        cached_content_token_count=_count(raw.get("cachedContentTokenCount")),
-        candidates_token_count=_count(raw.get("candidatesTokenCount")),
-        thoughts_token_count=_count(raw.get("thoughtsTokenCount")),
-        tool_use_prompt_token_count=_count(raw.get("toolUsePromptTokenCount")),
-        total_token_count=_count(raw.get("totalTokenCount")),
-    )
-
-
-def _text(raw: Json) -> str | None:
-    return raw if isinstance(raw, str) else None
-
-
-def _count(raw: Json) -> int | None:
-    """A count, also from a string: Google writes numbers of 64 bits as strings."""
-    if isinstance(raw, str):
-        try:
-            raw = float(raw)
-        except ValueError:
-            return None
-    if isinstance(raw, int | float) and 0 <= raw < 1e15:
-        return int(raw)
-    return None
-
-
-def _list(raw: Json) -> list[Json]:
-    return raw if isinstance(raw, list) else []

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cantle_ai.apis.lenient_json import as_count, as_list, as_text
 from cantle_ai.codec import Json, decode_json, encode_json
 from cantle_ai.usage import Usage
 
@@ -127,9 +128,9 @@ def _lenient(raw: Json) -> Chunk | None:
     if not isinstance(raw, dict):
         return None
     return Chunk(
-        id=_text(raw.get("id")),
-        model=_text(raw.get("model")),
-        choices=[_choice(choice) for choice in _list(raw.get("choices"))],
+        id=as_text(raw.get("id")),
+        model=as_text(raw.get("model")),
+        choices=[_choice(choice) for choice in as_list(raw.get("choices"))],
         usage=_counts(raw.get("usage")),
         error=raw if raw.get("object") == "error" else raw.get("error"),
     )
@@ -141,7 +142,7 @@ def _choice(raw: Json) -> Choice | None:
     return Choice(
         delta=_delta(raw.get("delta")),
         message=_delta(raw.get("message")),
-        finish_reason=_text(raw.get("finish_reason")),
+        finish_reason=as_text(raw.get("finish_reason")),
     )
 
 
@@ -150,8 +151,8 @@ def _delta(raw: Json) -> Delta | None:
         return None
     content = raw.get("content")
     return Delta(
-        content=[_part(part) for part in content] if isinstance(content, list) else _text(content),
-        tool_calls=[_call(call) for call in _list(raw.get("tool_calls"))],
+        content=[_part(part) for part in content] if isinstance(content, list) else as_text(content),
+        tool_calls=[_call(call) for call in as_list(raw.get("tool_calls"))],
     )
 
 
@@ -161,17 +162,17 @@ def _part(raw: Json) -> Part | None:
     if not isinstance(raw, dict):
         return None
     return Part(
-        type=_text(raw.get("type")),
-        text=_text(raw.get("text")),
+        type=as_text(raw.get("type")),
+        text=as_text(raw.get("text")),
         thinking=_thinking(raw.get("thinking")),
-        signature=_text(raw.get("signature")),
+        signature=as_text(raw.get("signature")),
     )
 
 
 def _thinking(raw: Json) -> str | list[ThoughtText | None] | None:
     if isinstance(raw, list):
         texts = (piece.get("text") if isinstance(piece, dict) else piece for piece in raw)
-        return [ThoughtText(_text(text)) for text in texts]
+        return [ThoughtText(as_text(text)) for text in texts]
     return "" if raw is not None and not isinstance(raw, str) else raw
 
 
@@ -183,7 +184,7 @@ def _call(raw: Json) -> ToolCallDelta | None:
         index = int(index[:9])
     return ToolCallDelta(
         index=int(index) if isinstance(index, int | float) and 0 <= index < 1e9 else None,
-        id=_text(raw.get("id")),
+        id=as_text(raw.get("id")),
         function=_function(function) if isinstance(function, dict) else None,
     )
 
@@ -192,39 +193,22 @@ def _function(raw: dict[str, Json]) -> FunctionDelta:
     arguments = raw.get("arguments")
     if not isinstance(arguments, str | dict):
         arguments = None if arguments is None else encode_json(arguments).decode()
-    return FunctionDelta(name=_text(raw.get("name")), arguments=arguments)
+    return FunctionDelta(name=as_text(raw.get("name")), arguments=arguments)
 
 
 def _counts(raw: Json) -> Counts | None:
     if not isinstance(raw, dict):
         return None
     details = [raw.get(key) for key in ("prompt_tokens_details", "prompt_token_details")]
-    cached = next((_count(each.get("cached_tokens")) for each in details if isinstance(each, dict)), None)
+    cached = next((as_count(each.get("cached_tokens")) for each in details if isinstance(each, dict)), None)
     thought = raw.get("completion_tokens_details")
     return Counts(
-        prompt_tokens=_count(raw.get("prompt_tokens")),
-        completion_tokens=_count(raw.get("completion_tokens")),
-        total_tokens=_count(raw.get("total_tokens")),
+        prompt_tokens=as_count(raw.get("prompt_tokens")),
+        completion_tokens=as_count(raw.get("completion_tokens")),
+        total_tokens=as_count(raw.get("total_tokens")),
         prompt_tokens_details=CachedTokens(cached),
-        num_cached_tokens=_count(raw.get("num_cached_tokens")),
-        completion_tokens_details=ReasoningTokens(_count(thought.get("reasoning_tokens")))
+        num_cached_tokens=as_count(raw.get("num_cached_tokens")),
+        completion_tokens_details=ReasoningTokens(as_count(thought.get("reasoning_tokens")))
         if isinstance(thought, dict)
         else None,
     )
-
-
-def _text(raw: Json) -> str | None:
-    return raw if isinstance(raw, str) else None
-
-
-def _count(raw: Json) -> int | None:
-    if isinstance(raw, str):
-        try:
-            raw = float(raw)
-        except ValueError:
-            return None
-    return int(raw) if isinstance(raw, int | float) and 0 <= raw < 1e15 else None
-
-
-def _list(raw: Json) -> list[Json]:
-    return raw if isinstance(raw, list) else []

@@ -10,11 +10,12 @@ parts, arguments as an object, a count that is a string) goes through :func:`_le
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from cantle_ai.apis.lenient_json import as_count, as_counts, as_list, as_text
 from cantle_ai.codec import Json, decode_json, encode_json
 from cantle_ai.usage import Usage
 
@@ -88,9 +89,8 @@ class Counts(Struct, gc=False):
         written = min(prompt - read, _some(details.cache_write_tokens))
         reasoning = (self.completion_tokens_details or CompletionDetails()).reasoning_tokens
         if total == prompt + output + _some(reasoning):
-            output += _some(
-                reasoning
-            )  # xAI counts it beside the rest: https://docs.x.ai/docs/guides/reasoning
+            # xAI counts it beside the rest: https://docs.x.ai/docs/guides/reasoning
+            output += _some(reasoning)
         return Usage(
             input=prompt - read - written,
             output=output,
@@ -118,7 +118,6 @@ class Chunk(Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(Chunk | None).decode
-_S = TypeVar("_S", bound=Struct)
 
 
 def decode_chunk(data: bytes) -> Chunk | None:
@@ -133,9 +132,9 @@ def _lenient(raw: Json) -> Chunk | None:
     if not isinstance(raw, dict):
         return None
     return Chunk(
-        id=_text(raw.get("id")),
-        model=_text(raw.get("model")),
-        choices=[_choice(choice) for choice in _list(raw.get("choices"))],
+        id=as_text(raw.get("id")),
+        model=as_text(raw.get("model")),
+        choices=[_choice(choice) for choice in as_list(raw.get("choices"))],
         usage=_counts(raw.get("usage")),
         error=raw.get("error"),
     )
@@ -147,7 +146,7 @@ def _choice(raw: Json) -> Choice | None:
     return Choice(
         delta=_delta(raw.get("delta")),
         message=_delta(raw.get("message")),
-        finish_reason=_text(raw.get("finish_reason")),
+        finish_reason=as_text(raw.get("finish_reason")),
         usage=_counts(raw.get("usage")),
         error=raw.get("error"),
     )
@@ -156,7 +155,7 @@ def _choice(raw: Json) -> Choice | None:
 def _delta(raw: Json) -> Delta | None:
     if not isinstance(raw, dict):
         return None
-    calls = [_call(call) for call in _list(raw.get("tool_calls"))]
+    calls = [_call(call) for call in as_list(raw.get("tool_calls"))]
     return Delta(
         content=_content(raw.get("content")),
         reasoning_content=_content(raw.get("reasoning_content")),
@@ -165,16 +164,16 @@ def _delta(raw: Json) -> Delta | None:
         reasoning_details=raw.get("reasoning_details"),
         tool_calls=[*calls] or None,
         function_call=_function(raw.get("function_call")),
-        refusal=_text(raw.get("refusal")),
+        refusal=as_text(raw.get("refusal")),
     )
 
 
 def _content(raw: Json) -> str | None:
     """Text, or the text of a list of parts."""
     if isinstance(raw, list):
-        texts = [_text(part.get("text")) if isinstance(part, dict) else _text(part) for part in raw]
+        texts = [as_text(part.get("text")) if isinstance(part, dict) else as_text(part) for part in raw]
         return "".join(text for text in texts if text)
-    return _text(raw)
+    return as_text(raw)
 
 
 def _call(raw: Json) -> ToolCallDelta | None:
@@ -185,7 +184,7 @@ def _call(raw: Json) -> ToolCallDelta | None:
         index = int(index)
     return ToolCallDelta(
         index=int(index) if isinstance(index, int | float) else None,
-        id=_text(raw.get("id")),
+        id=as_text(raw.get("id")),
         function=_function(raw.get("function")),
     )
 
@@ -196,34 +195,24 @@ def _function(raw: Json) -> FunctionDelta | None:
     arguments = raw.get("arguments")
     if isinstance(arguments, dict):
         arguments = encode_json(arguments).decode()
-    return FunctionDelta(name=_text(raw.get("name")), arguments=_text(arguments))
+    return FunctionDelta(name=as_text(raw.get("name")), arguments=as_text(arguments))
 
 
 def _counts(raw: Json) -> Counts | None:
     if not isinstance(raw, dict):
         return None
     return Counts(
-        prompt_tokens=_count(raw.get("prompt_tokens")),
-        completion_tokens=_count(raw.get("completion_tokens")),
-        total_tokens=_count(raw.get("total_tokens")),
-        prompt_tokens_details=_numbers(raw.get("prompt_tokens_details"), PromptDetails),
-        completion_tokens_details=_numbers(raw.get("completion_tokens_details"), CompletionDetails),
-        cached_tokens=_count(raw.get("cached_tokens")),
-        prompt_cache_hit_tokens=_count(raw.get("prompt_cache_hit_tokens")),
+        prompt_tokens=as_count(raw.get("prompt_tokens")),
+        completion_tokens=as_count(raw.get("completion_tokens")),
+        total_tokens=as_count(raw.get("total_tokens")),
+        prompt_tokens_details=as_counts(raw.get("prompt_tokens_details"), PromptDetails),
+        completion_tokens_details=as_counts(raw.get("completion_tokens_details"), CompletionDetails),
+        cached_tokens=as_count(raw.get("cached_tokens")),
+        prompt_cache_hit_tokens=as_count(raw.get("prompt_cache_hit_tokens")),
         cost=raw.get("cost"),
         is_byok=raw.get("is_byok"),
         cost_details=raw.get("cost_details"),
     )
-
-
-def _numbers(raw: Json, kind: type[_S]) -> _S | None:
-    if not isinstance(raw, dict):
-        return None
-    return kind(**{name: _count(raw.get(name)) for name in kind.__struct_fields__})
-
-
-def _text(raw: Json) -> str | None:
-    return raw if isinstance(raw, str) else None
 
 
 def _is_amount(raw: Json) -> bool:
@@ -233,18 +222,3 @@ def _is_amount(raw: Json) -> bool:
 def _some(count: int | None) -> int:
     """A count, which no endpoint can make less than nothing."""
     return max(0, count or 0)
-
-
-def _count(raw: Json) -> int | None:
-    if isinstance(raw, str):
-        try:
-            raw = float(raw)
-        except ValueError:
-            return None
-    if isinstance(raw, int | float) and 0 <= raw < 1e15:
-        return int(raw)
-    return None
-
-
-def _list(raw: Json) -> list[Json]:
-    return raw if isinstance(raw, list) else []

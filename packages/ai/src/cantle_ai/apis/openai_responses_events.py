@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from cantle_ai.apis.lenient_json import as_count
 from cantle_ai.codec import Json, JsonObject, decode_json, encode_json
 from cantle_ai.usage import Usage
 
@@ -84,19 +85,19 @@ def usage_of(raw: Json) -> Usage | None:
     """`usage` of a response. Its `input_tokens` contain the cached ones, its `output_tokens` the reasoning."""
     if not isinstance(raw, dict):
         return None
-    entered, output = _count(raw.get("input_tokens")), _count(raw.get("output_tokens"))
+    entered, output = _tokens(raw.get("input_tokens")), _tokens(raw.get("output_tokens"))
     details, spent = raw.get("input_tokens_details"), raw.get("output_tokens_details")
     details = details if isinstance(details, dict) else {}
     reasoning = spent.get("reasoning_tokens") if isinstance(spent, dict) else None
-    read = min(entered, _count(details.get("cached_tokens")))
-    written = min(entered - read, _count(details.get("cache_write_tokens")))
+    read = min(entered, _tokens(details.get("cached_tokens")))
+    written = min(entered - read, _tokens(details.get("cache_write_tokens")))
     return Usage(
         input=entered - read - written,
         output=output,
         cache_read=read,
         cache_write=written,
-        reasoning=None if reasoning is None else _count(reasoning),
-        total_tokens=_count(raw.get("total_tokens")) or entered + output,
+        reasoning=None if reasoning is None else _tokens(reasoning),
+        total_tokens=_tokens(raw.get("total_tokens")) or entered + output,
     )
 
 
@@ -122,10 +123,5 @@ def _lenient(raw: Json) -> Event | None:
     return event
 
 
-def _count(raw: Json) -> int:
-    if isinstance(raw, str):
-        try:
-            raw = float(raw)
-        except ValueError:
-            return 0
-    return int(raw) if isinstance(raw, int | float) and 0 <= raw < 1e15 else 0
+def _tokens(raw: Json) -> int:
+    return as_count(raw) or 0
