@@ -37,6 +37,19 @@ def test_thoughts_of_another_model_are_told_once(cli: Cli) -> None:
         assert sent == ["Hm.\n\nOne.", "Hm.\n\nTwo.", "Three."]
 
 
+def test_json_mode_tells_both_as_records(cli: Cli) -> None:
+    refusal = {"error": {"message": "no money", "status": 402}}
+    with StrictServer([thought("One."), refusal, "There."]) as server:
+        configure(cli, server, "a", "b")
+        words = ("--model", "loop/a", "--fallback-model", "loop/b", "--mode", "json", "first", "second")
+        records = [json.loads(line) for line in cli.run(*words).stdout.split("\n")[:-1]]
+    told = [record for record in records if record["type"] in ("model_fallback", "history_projected")]
+    assert told == [
+        {"type": "model_fallback", "provider": "loop", "modelId": "b", "errorMessage": "402 no money"},
+        {"type": "history_projected", "counts": {"thinkingAsText": 1}},
+    ]
+
+
 def test_another_model_goes_on_and_the_session_says_so(cli: Cli) -> None:
     refusal = {"error": {"message": "no money", "status": 402}}
     with StrictServer([refusal, "There."]) as server:
