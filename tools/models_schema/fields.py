@@ -172,7 +172,7 @@ MODEL = model_fields(whole=True)
 PROVIDER = (
     Field("name", TEXT, "How it is shown.", "its id"),
     Field("baseUrl", TEXT, "The address of the API. A new provider needs it, or each of its models does. Of a known one, that of all its models."),
-    Field("api", {"$ref": "#/$defs/api"}, "What it speaks. A new provider needs it, or each of its models does."),
+    Field("api", {"$ref": "#/$defs/api"}, "What it speaks. A new provider needs it, or each of its models does. Of a known one, that of models that are added, or that its server lists."),
     Field("apiKey", TEXT, "The key, or where it comes from (below)."),
     Field("headers", TEXTS, "More headers; their values are resolved as keys are."),
     Field("authHeader", FLAG, "Whether the key is sent as `Authorization: Bearer`.", "`false`"),

@@ -195,6 +195,13 @@ def test_a_known_provider_can_be_sent_elsewhere(tmp_path: Path) -> None:
     assert provider is not None and provider.key_variables == ("OPENAI_API_KEY",)
 
 
+def test_the_models_of_a_known_provider_keep_what_is_known_of_them(tmp_path: Path) -> None:
+    added: JsonObject = {"api": "openai-completions", "models": [{"id": "mine"}]}
+    changed, plain = models(tmp_path, {"providers": {"openai": added}}), Models(environ={})
+    assert found(changed, "openai", "mine").api == "openai-completions"
+    assert [model for model in changed.list("openai") if model.id != "mine"] == plain.list("openai")
+
+
 @pytest.mark.parity("models.gateway-address")
 def test_another_address_of_a_gateway_is_that_of_all_its_apis(tmp_path: Path) -> None:
     added: list[Json] = [{"id": "mine", "api": "anthropic-messages"}]

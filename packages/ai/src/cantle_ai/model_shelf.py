@@ -86,6 +86,8 @@ class ModelShelf:
 
     def __init__(self, provider: Provider, models: GivenModels) -> None:
         self.provider = provider
+        self._row = provider
+        """As it is without any file: an `api` that a file names is that of models which the file adds."""
         self._source: ModelSource = (
             _Loaded(models) if isinstance(models, Sequence) or callable(models) else models
         )
@@ -96,7 +98,7 @@ class ModelShelf:
     def models(self) -> dict[str, Model]:
         """By id, in order."""
         if self._models is None:
-            whole = (self._whole(model) for model in self._source.listed(self.provider))
+            whole = (self._whole(model) for model in self._source.listed(self._row))
             self._models = {model.id: model for model in whole}
             for file, entry in self._files:
                 self._change(self._models, file, entry)
@@ -122,7 +124,7 @@ class ModelShelf:
             return model
         from cantle_ai.model_entries import new_model
 
-        return new_model(model, self.provider)
+        return new_model(model, self._row)
 
     def _change(self, models: dict[str, Model], file: ModelsFile, entry: ProviderEntry) -> None:
         from cantle_ai.model_entries import changed_model, new_model
