@@ -313,6 +313,8 @@ def test_list_models(cli: Cli) -> None:
     assert done.returncode == 0
     assert done.stdout.splitlines()[1].split() == ["loop", "m", "100K", "4.1K", "no", "no"]
     assert cli.run("--list-models", "zzz").returncode == 1
+    assert cli.run("--list-models", "LOOP/[a-m]").stdout.splitlines()[1].split()[:2] == ["loop", "m"]
+    assert cli.run("--list-models", "loop/?x").returncode == 1
 
 
 def test_help_and_version(cli: Cli) -> None:

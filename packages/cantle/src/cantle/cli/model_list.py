@@ -31,7 +31,7 @@ def list_models(options: argparse.Namespace) -> int:
         warn(warning)
     if not listed:
         raise UserError("There is no model that can be used.", f"Correct the APIs in {paths.models}.")
-    wanted = [model for model in listed if _fits(model, options.list_models)]
+    wanted = _searched(listed, options.list_models)
     if not wanted:
         raise UserError(f'No model fits "{options.list_models}".', "`cantle --list-models` lists all.")
     results = Results()
@@ -86,6 +86,16 @@ def _spoken(models: Models, listed: Sequence[Model], warnings: list[str]) -> Seq
             told.add(where)
             warnings.append(f"{problem}.")
     return spoken
+
+
+def _searched(listed: Sequence[Model], search: str) -> Sequence[Model]:
+    """Those that a glob means, or, without its signs, those whose names have the letters."""
+    if any(sign in search for sign in "*?["):
+        from cantle_ai.model_patterns import match_models
+
+        if found := match_models([search], listed).models:
+            return [each.model for each in found]
+    return [model for model in listed if _fits(model, search)]
 
 
 def _fits(model: Model, search: str) -> bool:
