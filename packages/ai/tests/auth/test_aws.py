@@ -194,6 +194,34 @@ async def test_a_machine_of_ec2(profile):
         assert peer.requests[-1].headers["x-aws-ec2-metadata-token"] == "metadata-token"
 
 
+async def test_a_machine_of_ec2_is_not_asked_where_that_is_forbidden():
+    with serving(lambda line: role_keys()) as peer:
+        with pytest.raises(ConfigurationError, match="There are no AWS credentials"):
+            await signed({"AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{peer.url}/"})
+        assert not peer.requests
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [("500 Oh", ProviderError), ("403 No", ConfigurationError)], ids=["500", "403"]
+)
+async def test_a_role_that_is_not_given_may_pass_or_not(tmp_path: Path, status: str, kind: type[Exception]):
+    def serve(link: Link) -> None:
+        body = b"<ErrorResponse><Error><Code>Odd</Code><Message>said so</Message></Error></ErrorResponse>"
+        link.answer(body, "content-type: text/xml", status=status)
+
+    (tmp_path / "token").write_text("identity", "utf-8")
+    with Peer(serve) as peer:
+        (tmp_path / "config").write_text(f"[default]\nendpoint_url = {peer.url}\n", "utf-8")
+        environ = {
+            "AWS_CONFIG_FILE": str(tmp_path / "config"),
+            "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/r",
+            "AWS_MAX_ATTEMPTS": "1",
+        }
+        with pytest.raises(kind, match=r"AWS gave no credentials: .*said so"):
+            await signed(environ)
+
+
 @pytest.mark.parity("bedrock.credentials")
 async def test_a_web_identity(tmp_path: Path):
     """As in Kubernetes: a role is assumed with the token of a file."""
@@ -447,6 +475,44 @@ print(json.dumps({dict(Version=1, **role_keys(token="SessionToken"))!r}))
             check_signature(await credentials.sign(REQUEST, environ, region="eu-west-1"), SECRET, "eu-west-1")
     finally:
         (tmp_path / "go").touch()
+
+
+def test_a_command_that_hangs_keeps_no_program_from_ending(tmp_path: Path):
+    asked, go = tmp_path / "asked", tmp_path / "go"
+    command = f"""
+import pathlib, time
+pathlib.Path({str(asked)!r}).touch()
+until = time.monotonic() + 30
+while not pathlib.Path({str(go)!r}).exists() and time.monotonic() < until:
+    time.sleep(0.01)
+"""
+    (tmp_path / "keys.py").write_text(command, "utf-8")
+    (tmp_path / "config").write_text(
+        f"[default]\ncredential_process = {sys.executable} {tmp_path / 'keys.py'}\n", "utf-8"
+    )
+    environ = {**NOWHERE, "AWS_CONFIG_FILE": str(tmp_path / "config")}
+    program = f"""
+import asyncio, pathlib
+from cantle_ai.auth.aws import AwsCredentials
+from cantle_ai.transport.port import HttpRequest
+
+async def main():
+    request = HttpRequest("POST", "https://x.example/", {{}})
+    task = asyncio.create_task(AwsCredentials().sign(request, {environ!r}, region="eu-west-1"))
+    while not pathlib.Path({str(asked)!r}).exists():
+        await asyncio.sleep(0.001)
+    task.cancel()
+
+asyncio.run(main())
+print("ended")
+"""
+    try:
+        run = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8", timeout=20
+        )
+    finally:
+        go.touch()
+    assert (run.stdout, run.stderr, run.returncode) == ("ended\n", "", 0)
 
 
 async def test_the_event_loop_goes_on_while_credentials_are_fetched():

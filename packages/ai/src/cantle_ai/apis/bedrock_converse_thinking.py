@@ -17,7 +17,7 @@ _LARGEST_BUDGET = 16_384
 _LEAST_BUDGET = 1024
 """Anthropic's minimum."""
 _LEAST_ANSWER = 1024
-"""Tokens that thinking leaves for the answer itself."""
+"""Tokens that thinking leaves for the answer itself, unless fewer are asked for."""
 _INTERLEAVED = "interleaved-thinking-2025-05-14"
 _BINDING = "thinking-binding-controls-2026-08-01"
 
@@ -85,9 +85,11 @@ def thinking_of(
 
 def _budget(model: Model, options: StreamOptions, level: ThinkingLevel, limit: int, room: int) -> Thinking:
     wanted = options.thinking_budgets.get(level, _BUDGETS.get(level, _LARGEST_BUDGET))
-    whole = limit if options.max_tokens is None else limit + wanted
+    whole, answer = limit, _LEAST_ANSWER
+    if options.max_tokens is not None:
+        whole, answer = limit + wanted, min(limit, _LEAST_ANSWER)
     whole = min(whole, model.max_tokens, max(room, limit))
-    budget = min(wanted, whole - _LEAST_ANSWER)
+    budget = min(wanted, whole - answer)
     if budget < _LEAST_BUDGET:
         return Thinking("off", max_tokens=limit)
     thinking: JsonObject = {"type": "enabled", "budget_tokens": budget, "display": "summarized"}
