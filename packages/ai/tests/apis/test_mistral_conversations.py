@@ -364,6 +364,19 @@ async def test_every_reason_to_finish_ends_the_answer(finish, reason):
     assert (asked.message.stop_reason, asked.message.raw_stop_reason) == (reason, finish)
 
 
+@pytest.mark.parametrize(
+    ("delta", "finish", "reason"),
+    [
+        ({"content": "x"}, "tool_calls", "stop"),
+        ({"tool_calls": [call("abc123def", "read", "{}")]}, "stop", "toolUse"),
+        ({"tool_calls": [call("abc123def", "read", "{}")]}, "length", "length"),
+    ],
+)
+async def test_the_calls_say_better_than_the_word(delta, finish, reason):
+    message = (await ask([chunk(**delta), chunk(finish), DONE])).message
+    assert (message.stop_reason, message.raw_stop_reason) == (reason, finish)
+
+
 @pytest.mark.parametrize("finish", ["error", "content_filter"])
 async def test_an_answer_that_the_provider_ended_has_failed_with_what_had_come(finish):
     asked = await ask([chunk(content="x"), chunk(finish), DONE])
