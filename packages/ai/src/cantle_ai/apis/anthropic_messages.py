@@ -7,15 +7,16 @@ Each request is independent: the endpoint keeps no conversation.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.anthropic_messages_answer import Answer
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat, compat_of
 from cantle_ai.apis.anthropic_messages_payload import payload_of
+from cantle_ai.apis.http_headers import configured_headers, key_headers, request_headers
 from cantle_ai.apis.http_stream import stream_answer
 from cantle_ai.apis.port import WireApi
-from cantle_ai.apis.session_keys import bounded_key
+from cantle_ai.apis.session_keys import cache_key
 from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
@@ -56,25 +57,14 @@ _proof: WireApi = source
 def _request(model: Model, context: Context, options: StreamOptions, auth: RequestAuth) -> HttpRequest:
     compat = compat_of(model)
     payload = payload_of(model, context, options, compat)
-    headers = {
-        "content-type": "application/json",
-        "accept": "text/event-stream",
-        "user-agent": "cantle",
-        "anthropic-version": _VERSION,
-        **_session_header(options, compat),
-    }
-    configured: dict[str, str] = {}
-    betas = [*payload.betas]
-    for more in (auth.headers, options.headers):
-        configured.update({name.lower(): value for name, value in more.items()})
-        betas += _names(more)
-    if auth.api_key is not None and auth.kind == "key" and "authorization" not in configured:
-        headers["x-api-key"] = auth.api_key
-    elif auth.api_key is not None and auth.kind != "key":
-        headers["authorization"] = f"Bearer {auth.api_key}"
-        if auth.kind == "oauth":
-            betas.insert(0, _LOGIN_BETA)
-    headers.update(configured)
+    key = key_headers(auth, "x-api-key")
+    if "authorization" in configured_headers(auth, options):
+        key.pop("x-api-key", None)  # the API refuses both together
+    own = {"anthropic-version": _VERSION, **_session_header(options, compat), **key}
+    headers = request_headers(own, auth, options)
+    betas = [*payload.betas, *_betas_in(auth.headers), *_betas_in(options.headers)]
+    if auth.api_key is not None and auth.kind == "oauth":
+        betas.insert(0, _LOGIN_BETA)
     if betas:
         headers[_BETAS] = ",".join(dict.fromkeys(betas))
     return HttpRequest("POST", _url(model), headers, payload.body, options.timeout)
@@ -87,15 +77,14 @@ def _url(model: Model) -> str:
 
 def _session_header(options: StreamOptions, compat: AnthropicMessagesCompat) -> dict[str, str]:
     """The header by which requests of one session find the same machine, and with it their cache."""
-    if options.session_id is None or options.cache_retention == "none":
-        return {}
-    if not compat.send_session_affinity_headers:
+    key = cache_key(options)
+    if key is None or not compat.send_session_affinity_headers:
         return {}
     name = "x-session-id" if compat.session_affinity_format == "openrouter" else "x-session-affinity"
-    return {name: bounded_key(options.session_id)}
+    return {name: key}
 
 
-def _names(headers: Mapping[str, str]) -> Iterable[str]:
+def _betas_in(headers: Mapping[str, str]) -> Iterator[str]:
     """The betas that configured headers ask for."""
     for name, value in headers.items():
         if name.lower() == _BETAS:

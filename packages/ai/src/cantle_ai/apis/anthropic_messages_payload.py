@@ -6,12 +6,9 @@ from msgspec import Struct
 
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat
 from cantle_ai.apis.anthropic_messages_thinking import Thinking, thinking_of
-from cantle_ai.apis.anthropic_messages_turns import (
-    REPLAY_RULES,
-    encode_turns,
-    marked,
-)
+from cantle_ai.apis.anthropic_messages_turns import REPLAY_RULES, encode_turns, marked
 from cantle_ai.apis.output_limit import room_for_output
+from cantle_ai.apis.sampling import add_sampling
 from cantle_ai.apis.strict_schemas import StrictSchema
 from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
 from cantle_ai.call_ids import fitting_name
@@ -83,9 +80,7 @@ def _fields(
         fields["tool_choice"] = _tool_choice(options)
     if options.temperature is not None and compat.supports_temperature and not thinking.possible:
         fields["temperature"] = options.temperature
-    by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
-    for sampling in (model.sampling, by_level, options.sampling):
-        fields.update({key: value for key, value in sampling.items() if key not in _OURS})
+    add_sampling(fields, model, options, except_for=_OURS)
     return fields
 
 

@@ -1,7 +1,8 @@
 """OpenAI's models at Azure: the Responses API below a resource of one's own.
 
-`POST {resource}/openai/v1/responses?api-version=…`, with the key in the header `api-key` and the deployment's
-name for the model. All else is as in `openai_responses`, whose modules this door shares.
+`POST {resource}/openai/v1/responses?api-version=…`, with the key in the header `api-key` (a token of Entra ID is a
+bearer token) and the deployment's name for the model. All else is as in `openai_responses`, whose modules this door
+shares.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Final
 
 from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.azure_openai_address import azure_base_url, azure_url, deployment_name
+from cantle_ai.apis.http_headers import key_headers, request_headers
 from cantle_ai.apis.http_stream import stream_answer
 from cantle_ai.apis.openai_responses_compat import compat_of
-from cantle_ai.apis.openai_responses_payload import request_body, request_headers
+from cantle_ai.apis.openai_responses_payload import request_body
 from cantle_ai.apis.openai_responses_reader import reader_of
 from cantle_ai.apis.port import WireApi
 from cantle_ai.auth.request_auth import RequestAuth
@@ -49,7 +51,7 @@ def source(
         name = deployment_name(model.id, auth.environ)
         url = azure_url(azure_base_url(model, auth.environ), "/responses", auth.environ)
         body = request_body(model, context, options, compat, name=name)
-        headers = request_headers(_key(auth), options, auth)
+        headers = request_headers(key_headers(auth, "api-key"), auth, options)
         request = HttpRequest("POST", url, headers, body, options.timeout)
         reader = reader_of(builder, model, context, compat, name)
         return stream_answer(request, reader, builder, options=options, transport=transport, signal=signal)
@@ -58,10 +60,3 @@ def source(
 
 
 _proof: WireApi = source
-
-
-def _key(auth: RequestAuth) -> dict[str, str]:
-    """The key, or a token of Entra ID, which is a bearer token."""
-    if auth.api_key is None:
-        return {}
-    return {"api-key": auth.api_key} if auth.kind == "key" else {"authorization": f"Bearer {auth.api_key}"}

@@ -8,6 +8,7 @@ from cantle_ai.apis.bedrock_converse_compat import BedrockConverseCompat, compat
 from cantle_ai.apis.bedrock_converse_messages import EncodedMessages, encode_messages
 from cantle_ai.apis.bedrock_converse_thinking import Thinking, thinking_of
 from cantle_ai.apis.output_limit import output_limit, room_for_output
+from cantle_ai.apis.sampling import sampling_layers
 from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
 from cantle_ai.call_ids import fitting_name
 from cantle_ai.codec import Json, JsonObject, encode_json, wire_json
@@ -95,8 +96,7 @@ def _fields(
         definition: JsonObject = {"name": wanted.name, "schema": encode_json(wanted.schema).decode()}
         structure: JsonObject = {"jsonSchema": definition}
         fields["outputConfig"] = {"textFormat": {"type": "json_schema", "structure": structure}}
-    by_level = model.sampling_by_level.get(thinking.level, {})
-    for sampling in (model.sampling, by_level, options.sampling):
+    for sampling in sampling_layers(model, options, thinking.level):
         _sample(fields, sampling)
     return {name: value for name, value in fields.items() if value != {}}
 

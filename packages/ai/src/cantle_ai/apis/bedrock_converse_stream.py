@@ -19,6 +19,7 @@ from cantle_ai.apis.bedrock_converse_endpoint import DEFAULT_REGION, converse_ur
 from cantle_ai.apis.bedrock_converse_payload import request_body
 from cantle_ai.apis.bedrock_event_stream import EventStreamParser
 from cantle_ai.apis.http_errors import amazon_word, redact, secrets_of
+from cantle_ai.apis.http_headers import request_headers
 from cantle_ai.apis.http_stream import Framer, stream_answer
 from cantle_ai.apis.port import OwningApi
 from cantle_ai.auth.aws import AwsCredentials
@@ -98,11 +99,8 @@ class BedrockConverse:
         """The request, and the region to sign it for on its way out; None where a key goes with it."""
         environ = auth.environ
         key = auth.api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK", "").strip() or None
-        headers = {"content-type": "application/json", "accept": _MEDIA_TYPE, "user-agent": "cantle"}
-        if key is not None:
-            headers["authorization"] = f"Bearer {key}"
-        for more in (auth.headers, options.headers):
-            headers.update({name.lower(): value for name, value in more.items()})
+        own = {} if key is None else {"authorization": f"Bearer {key}"}
+        headers = request_headers(own, auth, options, accept=_MEDIA_TYPE)
         # For a proxy that authorises requests itself; the name is the reference's.
         authorised = "authorization" in headers or environ.get("AWS_BEDROCK_SKIP_AUTH") == "1"
         region = named_region(model, environ)

@@ -13,7 +13,8 @@ from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.google_answer import GoogleReader
 from cantle_ai.apis.google_compat import compat_of
 from cantle_ai.apis.google_payload import request_body
-from cantle_ai.apis.google_request import google_request, model_path
+from cantle_ai.apis.google_request import KEY_HEADER, google_request, model_path
+from cantle_ai.apis.http_headers import key_headers
 from cantle_ai.apis.http_stream import stream_answer
 from cantle_ai.apis.port import WireApi
 from cantle_ai.auth.request_auth import RequestAuth
@@ -34,14 +35,8 @@ def source(
 
     def events(builder: AnswerBuilder, signal: AbortSignal) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
         body = request_body(model, context, options, compat_of(model))
-        credential: dict[str, str] = {}
-        if auth.api_key is not None:
-            if auth.kind == "key":
-                credential = {"x-goog-api-key": auth.api_key}
-            else:
-                credential = {"authorization": f"Bearer {auth.api_key}"}
         address = f"{model.base_url.rstrip('/')}/{model_path(model.id)}"
-        request = google_request(address, body, credential, auth, options)
+        request = google_request(address, body, key_headers(auth, KEY_HEADER), auth, options)
         reader = GoogleReader(builder, model.id, context)
         return stream_answer(request, reader, builder, options=options, transport=transport, signal=signal)
 

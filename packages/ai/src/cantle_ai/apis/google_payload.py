@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from cantle_ai.apis.google_compat import GoogleCompat
 from cantle_ai.apis.google_messages import encoded_contents
 from cantle_ai.apis.google_thinking import thinking_config
+from cantle_ai.apis.sampling import sampling_layers
 from cantle_ai.apis.tool_schemas import gemini_schema, object_schema, openapi_schema
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
@@ -35,8 +36,7 @@ def request_body(model: Model, context: Context, options: StreamOptions, compat:
         if options.tool_choice is not None:
             fields["toolConfig"] = {"functionCallingConfig": _calling(options.tool_choice)}
     generation = _generation(model, options, compat)
-    by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
-    for sampling in (model.sampling, by_level, options.sampling):
+    for sampling in sampling_layers(model, options):
         _merge(sampling, fields, generation)
     fields["generationConfig"] = generation
     return b'{"contents":[' + b",".join(contents) + b"]," + wire_json(fields)[1:]

@@ -21,7 +21,8 @@ from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.google_answer import GoogleReader
 from cantle_ai.apis.google_compat import compat_of
 from cantle_ai.apis.google_payload import request_body
-from cantle_ai.apis.google_request import google_request
+from cantle_ai.apis.google_request import KEY_HEADER, google_request
+from cantle_ai.apis.http_headers import key_headers
 from cantle_ai.apis.http_stream import stream_answer
 from cantle_ai.apis.port import OwningApi
 from cantle_ai.auth.request_auth import RequestAuth
@@ -112,12 +113,10 @@ def _request(
 ) -> HttpRequest:
     if auth.api_key is not None and auth.kind == "key":
         address = f"{_root(model.base_url, _GLOBAL)}/{_model_path(model.id)}"
-        return google_request(address, body, {"x-goog-api-key": auth.api_key}, auth, options)
+        return google_request(address, body, key_headers(auth, KEY_HEADER), auth, options)
     project = _variable(auth.environ, "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
-    credential: dict[str, str] = {}
-    if auth.api_key is not None:
-        credential["authorization"] = f"Bearer {auth.api_key}"
-    elif token is not None:
+    credential = key_headers(auth)
+    if token is not None:
         credential["authorization"] = f"Bearer {token.value}"
         project = project or token.project
         if token.quota_project:

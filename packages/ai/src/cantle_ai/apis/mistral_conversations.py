@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from cantle_ai.abort import AbortSignal
+from cantle_ai.apis.http_headers import key_headers, request_headers
 from cantle_ai.apis.http_stream import stream_answer
 from cantle_ai.apis.mistral_conversations_answer import MistralReader
 from cantle_ai.apis.mistral_conversations_compat import MistralConversationsCompat, compat_of
 from cantle_ai.apis.mistral_conversations_messages import encode_messages
 from cantle_ai.apis.output_limit import output_limit
 from cantle_ai.apis.port import WireApi
-from cantle_ai.apis.session_keys import bounded_key
+from cantle_ai.apis.sampling import add_sampling
+from cantle_ai.apis.session_keys import cache_key
 from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
 from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.builder import AnswerBuilder
@@ -56,19 +58,11 @@ _proof: WireApi = source
 
 
 def _request(model: Model, context: Context, options: StreamOptions, auth: RequestAuth) -> HttpRequest:
-    merged = {
-        "content-type": "application/json",
-        "accept": "text/event-stream",
-        "user-agent": "cantle",
-    }
-    if (key := _cache_key(options)) is not None:
-        merged["x-affinity"] = key
-    if auth.api_key is not None:
-        merged["authorization"] = f"Bearer {auth.api_key}"
-    for more in (auth.headers, options.headers):
-        merged.update({name.lower(): value for name, value in more.items()})
+    key = cache_key(options)
+    affinity = {} if key is None else {"x-affinity": key}
+    headers = request_headers({**affinity, **key_headers(auth)}, auth, options)
     url = f"{model.base_url.rstrip('/').removesuffix('/v1')}/v1/chat/completions"
-    return HttpRequest("POST", url, merged, _body(model, context, options), options.timeout)
+    return HttpRequest("POST", url, headers, _body(model, context, options), options.timeout)
 
 
 def _body(model: Model, context: Context, options: StreamOptions) -> bytes:
@@ -81,9 +75,7 @@ def _body(model: Model, context: Context, options: StreamOptions) -> bytes:
     size = sum(map(len, parts)) - messages.image_bytes
     fields = _fields(model, context, options, compat)
     fields["max_tokens"] = output_limit(model, options, context.messages, size, messages.images)
-    by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
-    for sampling in (model.sampling, by_level, options.sampling):
-        fields.update({key: value for key, value in sampling.items() if key not in _OURS})
+    add_sampling(fields, model, options, except_for=_OURS)
     return b"".join([*parts, b",", wire_json(fields)[1:]])
 
 
@@ -93,7 +85,7 @@ def _fields(
     fields: JsonObject = {"stream": True, **_thinking(model, options, compat)}
     if options.temperature is not None:
         fields["temperature"] = options.temperature
-    if (key := _cache_key(options)) is not None:
+    if (key := cache_key(options)) is not None:
         fields["prompt_cache_key"] = key
     if options.tool_choice is not None and context.tools:
         fields["tool_choice"] = _tool_choice(options.tool_choice)
@@ -114,13 +106,6 @@ def _thinking(model: Model, options: StreamOptions, compat: MistralConversations
     if name is None and level != "off":
         name = level
     return {} if name is None else {"reasoning_effort": name}
-
-
-def _cache_key(options: StreamOptions) -> str | None:
-    """What requests of one session are routed to one cache by."""
-    if options.session_id is None or options.cache_retention == "none":
-        return None
-    return bounded_key(options.session_id)
 
 
 def _tool(tool: ToolDefinition, compat: MistralConversationsCompat) -> JsonObject:

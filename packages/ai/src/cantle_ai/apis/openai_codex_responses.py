@@ -10,9 +10,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from cantle_ai.abort import AbortSignal
+from cantle_ai.apis.http_headers import key_headers, request_headers
 from cantle_ai.apis.http_stream import stream_answer
 from cantle_ai.apis.openai_responses_compat import compat_of
-from cantle_ai.apis.openai_responses_payload import request_body, request_headers, session_headers
+from cantle_ai.apis.openai_responses_payload import request_body, session_headers
 from cantle_ai.apis.openai_responses_reader import reader_of
 from cantle_ai.apis.port import WireApi
 from cantle_ai.auth.request_auth import RequestAuth
@@ -51,11 +52,14 @@ def source(
 
     def events(builder: AnswerBuilder, signal: AbortSignal) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
         compat = compat_of(model, _DEFAULTS)
-        own = {"openai-beta": "responses=experimental", **session_headers(options, compat)}
+        own = {
+            "openai-beta": "responses=experimental",
+            **session_headers(options, compat),
+            **key_headers(auth),
+        }
         if auth.api_key is not None:
-            own["authorization"] = f"Bearer {auth.api_key}"
             own[ACCOUNT_HEADER] = _account_of(auth.api_key) or ""
-        headers = request_headers(own, options, auth)
+        headers = request_headers(own, auth, options)
         if not headers.get(ACCOUNT_HEADER):
             raise ConfigurationError(
                 None,

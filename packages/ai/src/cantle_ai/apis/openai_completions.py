@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from cantle_ai.abort import AbortSignal
 from cantle_ai.apis.http_errors import error_from_json, unexpected_body
+from cantle_ai.apis.http_headers import key_headers, request_headers
 from cantle_ai.apis.http_stream import AnswerReader, stream_answer
 from cantle_ai.apis.openai_completions_answer import Answer
 from cantle_ai.apis.openai_completions_chunks import decode_chunk
@@ -63,16 +64,7 @@ def _request(
     compat: OpenAICompletionsCompat,
     auth: RequestAuth,
 ) -> HttpRequest:
-    merged = {
-        "content-type": "application/json",
-        "accept": "text/event-stream",
-        "user-agent": "cantle",
-        **session_headers(options, compat),
-    }
-    if auth.api_key is not None:
-        merged["authorization"] = f"Bearer {auth.api_key}"
-    for more in (auth.headers, options.headers):
-        merged.update({name.lower(): value for name, value in more.items()})
+    headers = request_headers({**session_headers(options, compat), **key_headers(auth)}, auth, options)
     url, name = f"{model.base_url.rstrip('/')}/chat/completions", model.id
     if compat.azure_resource:
         from cantle_ai.apis.azure_openai_address import azure_base_url, azure_url, deployment_name
@@ -80,7 +72,7 @@ def _request(
         url = azure_url(azure_base_url(model, auth.environ), "/chat/completions")
         name = deployment_name(model.id, auth.environ)
     body = request_body(model, context, options, compat, name=name)
-    return HttpRequest("POST", url, merged, body, options.timeout)
+    return HttpRequest("POST", url, headers, body, options.timeout)
 
 
 class _Reader:

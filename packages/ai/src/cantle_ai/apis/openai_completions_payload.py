@@ -8,7 +8,8 @@ from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_messages import EncodedMessages, MessageEncoder
 from cantle_ai.apis.openai_completions_thinking import thinking_fields
 from cantle_ai.apis.output_limit import output_limit
-from cantle_ai.apis.session_keys import bounded_key
+from cantle_ai.apis.sampling import add_sampling
+from cantle_ai.apis.session_keys import cache_key
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.messages import ThinkingLevel
@@ -44,19 +45,16 @@ def request_body(
     limit = output_limit(model, options, context.messages, size, messages.images)
     fields = _fields(model, context, options, compat, limit)
     fields[compat.max_tokens_field] = limit
-    for sampling in _sampling(model, options):
-        fields.update({key: value for key, value in sampling.items() if key not in _OURS})
+    add_sampling(fields, model, options, except_for=_OURS)
     return b"".join([*parts, b",", wire_json(fields)[1:]])
 
 
 def session_headers(options: StreamOptions, compat: OpenAICompletionsCompat) -> dict[str, str]:
     """Headers by which requests of one session find the same machine, and the prompt that it keeps."""
-    wanted = compat.send_session_affinity_headers and options.cache_retention != "none"
-    if options.session_id is None or not wanted:
+    key = cache_key(options)
+    if key is None or not compat.send_session_affinity_headers:
         return {}
-    key = bounded_key(options.session_id)
-    names = _AFFINITY_HEADERS[compat.session_affinity_format]
-    return dict.fromkeys(names, key)
+    return dict.fromkeys(_AFFINITY_HEADERS[compat.session_affinity_format], key)
 
 
 def _fields(
@@ -96,19 +94,14 @@ def _budget(model: Model, options: StreamOptions, level: ThinkingLevel, limit: i
     return thinking_budget(options, level, limit)
 
 
-def _sampling(model: Model, options: StreamOptions) -> list[JsonObject]:
-    by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
-    return [model.sampling, by_level, options.sampling]
-
-
 def _cache_fields(options: StreamOptions, compat: OpenAICompletionsCompat) -> JsonObject:
     if options.cache_retention == "none":
         return {}
     long = options.cache_retention == "long" and compat.supports_long_cache_retention
     mode = compat.prompt_cache_key_mode
     fields: JsonObject = {}
-    if options.session_id is not None and (mode == "enabled" or (mode == "auto" and long)):
-        fields["prompt_cache_key"] = bounded_key(options.session_id)
+    if (key := cache_key(options)) is not None and (mode == "enabled" or (mode == "auto" and long)):
+        fields["prompt_cache_key"] = key
     if long and compat.cache_control_format is None:
         fields["prompt_cache_retention"] = "24h"
     return fields

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from cantle_ai.abort import AbortSignal
+from cantle_ai.apis.http_headers import key_headers, request_headers
 from cantle_ai.apis.http_stream import stream_answer
 from cantle_ai.apis.openai_responses_compat import compat_of
-from cantle_ai.apis.openai_responses_payload import request_body, request_headers, session_headers
+from cantle_ai.apis.openai_responses_payload import request_body, session_headers
 from cantle_ai.apis.openai_responses_reader import reader_of
 from cantle_ai.apis.port import WireApi
 from cantle_ai.auth.request_auth import RequestAuth
@@ -38,11 +39,10 @@ def source(
 
     def events(builder: AnswerBuilder, signal: AbortSignal) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
         compat = compat_of(model)
-        key = {} if auth.api_key is None else {"authorization": f"Bearer {auth.api_key}"}
-        own = {**session_headers(options, compat), **key}
+        own = {**session_headers(options, compat), **key_headers(auth)}
         url = f"{model.base_url.rstrip('/')}/responses"
         body = request_body(model, context, options, compat)
-        request = HttpRequest("POST", url, request_headers(own, options, auth), body, options.timeout)
+        request = HttpRequest("POST", url, request_headers(own, auth, options), body, options.timeout)
         reader = reader_of(builder, model, context, compat)
         return stream_answer(request, reader, builder, options=options, transport=transport, signal=signal)
 

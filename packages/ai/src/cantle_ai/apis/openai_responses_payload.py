@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cantle_ai.apis.openai_responses_compat import OpenAIResponsesCompat
 from cantle_ai.apis.openai_responses_messages import encode_input
 from cantle_ai.apis.output_limit import output_limit
-from cantle_ai.apis.session_keys import bounded_key
-from cantle_ai.auth.request_auth import RequestAuth
+from cantle_ai.apis.sampling import add_sampling
+from cantle_ai.apis.session_keys import cache_key
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.model import Model, NamedTool, StreamOptions
 
-__all__ = ["request_body", "request_headers", "session_headers"]
+__all__ = ["request_body", "session_headers"]
 
 _LEAST_OUTPUT = 16
 """The service refuses a smaller `max_output_tokens`."""
@@ -53,30 +51,15 @@ def request_body(
         fields["max_output_tokens"] = max(limit, _LEAST_OUTPUT)
     if context.tools and options.tool_choice is not None:
         fields["tool_choice"] = _tool_choice(options.tool_choice)
-    for sampling in _sampling(model, options):
-        fields.update({key: value for key, value in sampling.items() if key not in _OURS})
+    add_sampling(fields, model, options, except_for=_OURS)
     _add_format(fields, options)
     return b"".join([*parts, b",", wire_json(fields)[1:]])
 
 
-def request_headers(own: Mapping[str, str], options: StreamOptions, auth: RequestAuth) -> dict[str, str]:
-    """The headers of a request: a door's `own` over what all have, and what is configured over both."""
-    merged = {
-        "content-type": "application/json",
-        "accept": "text/event-stream",
-        "user-agent": "cantle",
-        **own,
-    }
-    for more in (auth.headers, options.headers):
-        merged.update({name.lower(): value for name, value in more.items()})
-    return merged
-
-
 def session_headers(options: StreamOptions, compat: OpenAIResponsesCompat) -> dict[str, str]:
     """Headers by which requests of one session find the same machine. None for a request that has no next."""
-    if options.session_id is None or options.cache_retention == "none":
-        return {}
-    return dict.fromkeys(_AFFINITY_HEADERS[compat.session_affinity_format], bounded_key(options.session_id))
+    key = cache_key(options)
+    return {} if key is None else dict.fromkeys(_AFFINITY_HEADERS[compat.session_affinity_format], key)
 
 
 def _cache_fields(options: StreamOptions, compat: OpenAIResponsesCompat) -> JsonObject:
@@ -84,8 +67,8 @@ def _cache_fields(options: StreamOptions, compat: OpenAIResponsesCompat) -> Json
     if options.cache_retention == "none":
         return {"prompt_cache_options": {"mode": "explicit"}} if explicit else {}
     fields: JsonObject = {}
-    if options.session_id is not None and compat.prompt_cache_key_mode != "disabled":
-        fields["prompt_cache_key"] = bounded_key(options.session_id)
+    if (key := cache_key(options)) is not None and compat.prompt_cache_key_mode != "disabled":
+        fields["prompt_cache_key"] = key
     if options.cache_retention == "long" and compat.supports_long_cache_retention:
         if explicit:
             fields["prompt_cache_options"] = {"ttl": "30m"}
@@ -132,11 +115,6 @@ def _tool(tool: ToolDefinition, compat: OpenAIResponsesCompat) -> JsonObject:
 
 def _tool_choice(choice: str | NamedTool) -> Json:
     return {"type": "function", "name": choice.name} if isinstance(choice, NamedTool) else choice
-
-
-def _sampling(model: Model, options: StreamOptions) -> list[JsonObject]:
-    by_level = model.sampling_by_level.get(model.clamp(options.thinking), {})
-    return [model.sampling, by_level, options.sampling]
 
 
 def _add_format(fields: JsonObject, options: StreamOptions) -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["bounded_key"]
+from cantle_ai.model import StreamOptions
+
+__all__ = ["bounded_key", "cache_key"]
 
 _LONGEST_KEY = 64
 """OpenAI's limit for `prompt_cache_key`; nobody is known to take less."""
+
+
+def cache_key(options: StreamOptions) -> str | None:
+    """What the requests of one session are told by; None without a session, or where nothing is to be kept."""
+    if options.session_id is None or options.cache_retention == "none":
+        return None
+    return bounded_key(options.session_id)
 
 
 def bounded_key(session_id: str) -> str:
