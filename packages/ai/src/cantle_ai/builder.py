@@ -7,7 +7,7 @@ order is the order of their first sign. The rules of the twelve events are kept 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -43,7 +43,17 @@ _DONE = ("stop", "length", "toolUse", "deferred")
 class AnswerBuilder:
     """Builds one answer. Collects events until :meth:`take` hands them over."""
 
-    __slots__ = ("_clock", "_events", "_held", "_open", "_price", "last_usage", "mend_arguments", "message")
+    __slots__ = (
+        "_clock",
+        "_events",
+        "_held",
+        "_open",
+        "_price",
+        "last_usage",
+        "mend_arguments",
+        "message",
+        "tool_names",
+    )
 
     def __init__(
         self,
@@ -59,6 +69,8 @@ class AnswerBuilder:
         self.mend_arguments: Callable[[str, JsonObject], JsonObject] | None = None
         """Makes of a tool's name and the arguments of a call what the tool is to get, where the model was made to
         say them in another way."""
+        self.tool_names: Mapping[str, str] = {}
+        """The real names of tools that the provider knows by others, by those."""
         self.last_usage: Callable[[], Usage | None] | None = None
         """Gives the count that is true when the answer ends, however it ends, of an API that counts in every chunk."""
         self._clock = clock
@@ -129,7 +141,8 @@ class AnswerBuilder:
             self._events.append(ThinkingDelta(index, delta, self.message))
 
     def tool_call_start(self, id: str, name: str) -> int:
-        """Open a tool call. Returns its index."""
+        """Open a tool call; `name` is the provider's. Returns its index."""
+        name = self.tool_names.get(name, name)
         index = self._add(ToolCall(id, name))
         self._events.append(ToolCallStart(index, id, name, self.message))
         return index
@@ -156,8 +169,16 @@ class AnswerBuilder:
             case ThinkingContent():
                 self._events.append(ThinkingEnd(index, block.thinking, message))
             case ToolCall():
-                block.finish(self.mend_arguments)
+                block.finish(self._mend)
                 self._events.append(ToolCallEnd(index, block, message))
+
+    @property
+    def _mend(self) -> Callable[[str, JsonObject], JsonObject] | None:
+        mend = self.mend_arguments
+        if mend is None or not self.tool_names:
+            return mend
+        provider_names = {real: name for name, real in self.tool_names.items()}
+        return lambda name, arguments: mend(provider_names.get(name, name), arguments)
 
     def usage(self, usage: Usage) -> None:
         """Take the provider's latest cumulative count, and cost it unless it already carries a cost.

@@ -261,6 +261,10 @@ class Models:
             )
         provider = self._provider_of(model)
         api = self._api(model)
+        if context.tools:
+            from cantle_ai.tool_names import with_fitting_names
+
+            context, options = with_fitting_names(context, options, builder)
         resolved = await self._auth.resolve(provider, model, options.api_key)
         while True:
             begun = False

@@ -285,12 +285,12 @@ def test_a_call_without_a_result_gets_one():
 @pytest.mark.parametrize(
     ("name", "sent"),
     [
-        ("functions.bash:0", "functions.bash:0"),
+        ("functions.bash:0", "functions_bash_0"),
         ("mcp__a-b", "mcp__a-b"),
         ("a b/ü", "a_b__"),
         ("7up", "_7up"),
-        ("", "_"),
-        ("x" * 200, "x" * 127),
+        ("", "unnamed"),
+        ("x" * 130, "x" * 64),
     ],
 )
 def test_names_of_calls_fit_on_both_sides(name, sent):

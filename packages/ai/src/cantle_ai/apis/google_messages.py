@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from cantle_ai.apis.google_compat import GoogleCompat
-from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id
+from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
@@ -43,8 +43,6 @@ _IMAGE_FOLLOWS = "(the result is an image, which follows)"
 _IMAGE_BESIDE = "(the result is the image beside this text)"
 _IMAGES_LEAD = "Images from the tool results above:"
 _NO_MESSAGES = "(The conversation has no messages.)"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
-"""What Google takes for a function's name. (ai.google.dev/api/caching#FunctionDeclaration)"""
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 _OWN_ID = re.compile(r"(?=.*[!-~])[ -~]{1,200}")
@@ -251,8 +249,9 @@ def _left_out(block: ImageContent) -> str:
 
 
 def _function_name(name: str) -> str:
-    """The name as Google takes it. Models invent some that it does not take back."""
-    if _NAME.fullmatch(name):
-        return name
-    fitting = re.sub(r"[^A-Za-z0-9_.:-]", "_", name[:127])
-    return fitting if _NAME.fullmatch(fitting) else f"_{fitting}"
+    """The name as all providers take it, and as Google does, where none begins with a digit or a hyphen.
+
+    (ai.google.dev/api/caching#FunctionDeclaration)
+    """
+    fitting = fitting_name(name)
+    return fitting if fitting[0].isalpha() or fitting[0] == "_" else f"_{fitting[:63]}"
