@@ -31,6 +31,8 @@ NOT_RUN: dict[str, int] = {
     "docs/guide/providers/gateways.md": 1,
     "docs/guide/providers/google.md": 1,
     "docs/guide/providers/local-servers.md": 1,
+    "docs/guide/providers/bedrock.md": 1,
+    "docs/guide/providers/mistral.md": 1,
     "packages/cantle/README.md": 1,
 }
 
