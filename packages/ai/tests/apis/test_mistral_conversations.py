@@ -407,6 +407,12 @@ async def test_cached_tokens_are_counted_once_wherever_they_are_told(cached):
     assert (counted.input, counted.cache_read, counted.output, counted.total_tokens) == (60, 40, 10, 110)
 
 
+async def test_no_more_is_read_from_a_cache_than_was_sent():
+    usage = {"prompt_tokens": 5, "completion_tokens": 1, "num_cached_tokens": 9}
+    counted = (await ask([chunk("stop", usage, content="x"), DONE])).message.usage
+    assert (counted.input, counted.cache_read, counted.total_tokens) == (0, 5, 6)
+
+
 async def test_reasoning_is_part_of_the_output():
     usage = {
         "prompt_tokens": 1,
