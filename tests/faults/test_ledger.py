@@ -20,6 +20,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.timeout(300)  # run alone, it collects the tests of the whole repository
 def test_rows_and_tests_agree(request: pytest.FixtureRequest) -> None:
     assert problems(rows(), "fault", collected_tests(request.session)) == []
 

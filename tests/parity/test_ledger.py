@@ -8,6 +8,7 @@ from tests.parity.ledger import rows
 from tests.support.ledgers import collected_tests, problems
 
 
+@pytest.mark.timeout(300)  # run alone, it collects the tests of the whole repository
 def test_rows_and_tests_agree(request: pytest.FixtureRequest) -> None:
     assert problems(rows(), "parity", collected_tests(request.session)) == []
 
