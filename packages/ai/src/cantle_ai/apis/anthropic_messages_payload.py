@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat
@@ -10,7 +12,7 @@ from cantle_ai.apis.anthropic_messages_turns import REPLAY_RULES, encode_turns, 
 from cantle_ai.apis.output_limit import room_for_output
 from cantle_ai.apis.sampling import add_sampling
 from cantle_ai.apis.strict_schemas import StrictSchema
-from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
+from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic, strict_tools_for_anthropic
 from cantle_ai.call_ids import fitting_name
 from cantle_ai.codec import JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
@@ -20,10 +22,6 @@ from cantle_ai.model import Model, NamedTool, StreamOptions
 __all__ = ["Payload", "payload_of"]
 
 _FINE_GRAINED = "fine-grained-tool-streaming-2025-05-14"
-_MOST_STRICT = 20
-_MOST_OPTIONAL = 24
-_MOST_UNIONS = 16
-"""Anthropic's limits for the strict tools of one request together ("Structured outputs")."""
 _OURS = frozenset({"model", "messages", "system", "tools", "stream"})
 """Fields that sampling options cannot replace."""
 
@@ -114,8 +112,12 @@ def _cache_mark(options: StreamOptions, compat: AnthropicMessagesCompat) -> byte
 
 
 def _tools(context: Context, compat: AnthropicMessagesCompat, mark: bytes | None) -> bytes:
-    strict = _strict_schemas(context) if compat.supports_strict_tools else {}
-    tools = [wire_json(_tool(tool, compat, strict.get(tool.name))) for tool in context.tools]
+    strict: Sequence[StrictSchema | None] = [None] * len(context.tools)
+    if compat.supports_strict_tools:
+        strict = strict_tools_for_anthropic(tool.parameters for tool in context.tools)
+    tools = [
+        wire_json(_tool(tool, compat, schema)) for tool, schema in zip(context.tools, strict, strict=True)
+    ]
     if mark is not None and compat.supports_cache_control_on_tools:
         tools[-1] = marked(tools[-1], mark)
     return b",".join(tools)
@@ -131,18 +133,3 @@ def _tool(tool: ToolDefinition, compat: AnthropicMessagesCompat, strict: StrictS
         described["strict"] = True
     described["input_schema"] = object_schema(tool.parameters) if strict is None else strict.parameters
     return described
-
-
-def _strict_schemas(context: Context) -> dict[str, StrictSchema]:
-    """The tools that can be sent strict, by name: as many as the API takes, the first ones first."""
-    chosen: dict[str, StrictSchema] = {}
-    optional = unions = 0
-    for tool in context.tools:
-        schema = strict_for_anthropic(tool.parameters)
-        if schema is None or len(chosen) == _MOST_STRICT:
-            continue
-        if optional + schema.optional > _MOST_OPTIONAL or unions + schema.unions > _MOST_UNIONS:
-            continue
-        optional, unions = optional + schema.optional, unions + schema.unions
-        chosen[tool.name] = schema
-    return chosen

@@ -9,7 +9,8 @@ from cantle_ai.apis.bedrock_converse_messages import EncodedMessages, encode_mes
 from cantle_ai.apis.bedrock_converse_thinking import Thinking, thinking_of
 from cantle_ai.apis.output_limit import output_limit, room_for_output
 from cantle_ai.apis.sampling import sampling_layers
-from cantle_ai.apis.tool_schemas import object_schema, strict_for_anthropic
+from cantle_ai.apis.strict_schemas import StrictSchema
+from cantle_ai.apis.tool_schemas import object_schema, strict_tools_for_anthropic
 from cantle_ai.call_ids import fitting_name
 from cantle_ai.codec import Json, JsonObject, encode_json, wire_json
 from cantle_ai.context import Context, ToolDefinition
@@ -44,10 +45,6 @@ _INFERENCE = {
     "stop": "stopSequences",
 }
 """Names of sampling parameters that are fields of `inferenceConfig`. All other names are the model's own."""
-_MOST_STRICT = 20
-_MOST_OPTIONAL = 24
-_MOST_UNIONS = 16
-"""How many strict tools a request may have, and what all of them may have together: Anthropic's limits."""
 _ONCE_OFFERED = "A tool that was offered earlier in this conversation."
 
 
@@ -160,29 +157,18 @@ def _tools(
         return []
     if not context.tools:
         return [_spec(ToolDefinition(name, _ONCE_OFFERED, {"type": "object"})) for name in messages.tools]
-    count = optional = unions = 0
-    tools: list[Json] = []
-    for tool in context.tools:
-        strict = strict_for_anthropic(tool.parameters) if compat.supports_strict_mode else None
-        if (
-            strict is not None
-            and count < _MOST_STRICT
-            and optional + strict.optional <= _MOST_OPTIONAL
-            and unions + strict.unions <= _MOST_UNIONS
-        ):
-            count, optional, unions = count + 1, optional + strict.optional, unions + strict.unions
-            tools.append(_spec(tool, strict.parameters))
-        else:
-            tools.append(_spec(tool))
-    return tools
+    if not compat.supports_strict_mode:
+        return [_spec(tool) for tool in context.tools]
+    strict = strict_tools_for_anthropic(tool.parameters for tool in context.tools)
+    return [_spec(tool, schema) for tool, schema in zip(context.tools, strict, strict=True)]
 
 
-def _spec(tool: ToolDefinition, strict: JsonObject | None = None) -> JsonObject:
+def _spec(tool: ToolDefinition, strict: StrictSchema | None = None) -> JsonObject:
     name = fitting_name(tool.name)
     spec: JsonObject = {
         "name": name,
         "description": tool.description if tool.description.strip() else name,
-        "inputSchema": {"json": object_schema(tool.parameters) if strict is None else strict},
+        "inputSchema": {"json": object_schema(tool.parameters) if strict is None else strict.parameters},
     }
     if strict is not None:
         spec["strict"] = True

@@ -161,13 +161,7 @@ def _tool_choice(choice: ToolChoice) -> Json:
 
 
 def _response_format(wanted: ResponseSchema) -> JsonObject:
-    """The form of the answer.
+    from cantle_ai.apis.tool_schemas import answer_schema_for_openai
 
-    A schema that says in strict form what it says now is enforced in that form; any other would be refused as strict.
-    """
-    from cantle_ai.apis.tool_schemas import strict_for_openai
-
-    made = strict_for_openai(wanted.schema) if wanted.strict else None
-    strict = made is not None and not made.nulled
-    schema = made.parameters if made is not None and strict else wanted.schema
+    schema, strict = answer_schema_for_openai(wanted)
     return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": schema, "strict": strict}}

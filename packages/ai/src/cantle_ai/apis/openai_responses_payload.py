@@ -118,18 +118,13 @@ def _tool_choice(choice: str | NamedTool) -> Json:
 
 
 def _add_format(fields: JsonObject, options: StreamOptions) -> None:
-    """Ask for an answer by a schema, beside whatever else is said about the text.
-
-    A schema that says in strict form what it says now is enforced in that form; any other would be refused as strict.
-    """
+    """Ask for an answer by a schema, beside whatever else is said about the text."""
     wanted = options.response_schema
     if wanted is None:
         return
-    from cantle_ai.apis.tool_schemas import strict_for_openai
+    from cantle_ai.apis.tool_schemas import answer_schema_for_openai
 
-    made = strict_for_openai(wanted.schema) if wanted.strict else None
-    strict = made is not None and not made.nulled
-    schema = made.parameters if made is not None and strict else wanted.schema
+    schema, strict = answer_schema_for_openai(wanted)
     form: JsonObject = {"type": "json_schema", "name": wanted.name, "schema": schema, "strict": strict}
     text = fields.get("text")
     fields["text"] = {**(text if isinstance(text, dict) else {}), "format": form}

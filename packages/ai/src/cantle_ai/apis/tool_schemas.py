@@ -10,7 +10,7 @@ the object: asking again costs a look-up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from cantle_ai.apis.gemini_schemas import cleaned, gemini_node, openapi_node
@@ -18,16 +18,23 @@ from cantle_ai.apis.object_schemas import plain_object
 from cantle_ai.apis.schema_references import without_references
 from cantle_ai.apis.strict_schemas import ANTHROPIC, OPENAI, StrictSchema, strict_schema
 from cantle_ai.codec import JsonObject
+from cantle_ai.model import ResponseSchema
 
 __all__ = [
+    "answer_schema_for_openai",
     "gemini_schema",
     "inlined",
     "object_schema",
     "openapi_schema",
     "strict_for_anthropic",
     "strict_for_openai",
+    "strict_tools_for_anthropic",
 ]
 
+_MOST_STRICT = 20
+_MOST_OPTIONAL = 24
+_MOST_UNIONS = 16
+"""Anthropic's limits for the strict tools of one request together."""
 _T = TypeVar("_T")
 
 
@@ -47,6 +54,40 @@ def strict_for_anthropic(parameters: JsonObject) -> StrictSchema | None:
     "Structured outputs" of Anthropic's documentation, "JSON Schema limitations".
     """
     return _kept(strict_for_anthropic, parameters, lambda: strict_schema(parameters, ANTHROPIC))
+
+
+def strict_tools_for_anthropic(tools: Iterable[JsonObject]) -> list[StrictSchema | None]:
+    """The parameters of each tool of a request in Anthropic's strict form; None for those that go as they are.
+
+    The first ones go strict, and as many as the API takes in one request: there is a limit to their number, to
+    what may be left out in all of them, and to their unions ("Structured outputs" of its documentation).
+    """
+    chosen: list[StrictSchema | None] = []
+    count = optional = unions = 0
+    for parameters in tools:
+        schema = strict_for_anthropic(parameters)
+        if (
+            schema is None
+            or count == _MOST_STRICT
+            or optional + schema.optional > _MOST_OPTIONAL
+            or unions + schema.unions > _MOST_UNIONS
+        ):
+            chosen.append(None)
+            continue
+        count, optional, unions = count + 1, optional + schema.optional, unions + schema.unions
+        chosen.append(schema)
+    return chosen
+
+
+def answer_schema_for_openai(wanted: ResponseSchema) -> tuple[JsonObject, bool]:
+    """The schema that an answer is asked for by, and whether it is sent strict.
+
+    One that says in strict form what it says now is enforced in that form; any other would be refused as strict.
+    """
+    made = strict_for_openai(wanted.schema) if wanted.strict else None
+    if made is None or made.nulled:
+        return wanted.schema, False
+    return made.parameters, True
 
 
 def object_schema(parameters: JsonObject) -> JsonObject:
