@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cantle_ai.apis.anthropic_messages_answer import Answer
+from cantle_ai.apis.anthropic_messages_answer import MessageReader
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
@@ -510,7 +510,7 @@ _EVENT = st.fixed_dictionaries(
 @given(st.lists(_EVENT | _JSON, max_size=12), st.booleans())
 def test_whatever_comes_ends_in_a_message_or_in_a_named_error(events, whole):
     builder = AnswerBuilder(api="anthropic-messages", provider="p", model="m")
-    reader = Answer(builder, "m", Context())
+    reader = MessageReader(builder, "m", Context())
     try:
         for value in events:
             data = json.dumps(value).encode()

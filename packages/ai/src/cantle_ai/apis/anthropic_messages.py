@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from cantle_ai.abort import AbortSignal
-from cantle_ai.apis.anthropic_messages_answer import Answer
+from cantle_ai.apis.anthropic_messages_answer import MessageReader
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat, compat_of
 from cantle_ai.apis.anthropic_messages_payload import payload_of
 from cantle_ai.apis.http_headers import configured_headers, key_headers, request_headers
@@ -45,7 +45,7 @@ def source(
 
     def events(builder: AnswerBuilder, signal: AbortSignal) -> AsyncIterator[Sequence[AssistantMessageEvent]]:
         request = _request(model, context, options, auth)
-        reader = Answer(builder, model.id, context)
+        reader = MessageReader(builder, model.id, context)
         return stream_answer(request, reader, builder, options=options, transport=transport, signal=signal)
 
     return events

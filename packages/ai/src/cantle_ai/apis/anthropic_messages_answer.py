@@ -7,7 +7,7 @@ passed over, whatever it holds.
 
 from __future__ import annotations
 
-import os
+from functools import partial
 
 from cantle_ai.apis.anthropic_messages_events import (
     Block,
@@ -18,17 +18,18 @@ from cantle_ai.apis.anthropic_messages_events import (
     decode_event,
     decode_message,
 )
-from cantle_ai.apis.http_errors import error_from_json
+from cantle_ai.apis.http_errors import cut_off, error_from_json
 from cantle_ai.apis.http_stream import AnswerReader
+from cantle_ai.apis.new_call_ids import NewCallIds, random_id
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json, encode_json
 from cantle_ai.content import ThinkingContent
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
-from cantle_ai.messages import AssistantMessage, StopReason
+from cantle_ai.messages import StopReason
 from cantle_ai.sse import ServerSentEvent
 
-__all__ = ["Answer"]
+__all__ = ["MessageReader"]
 
 _EVENTS = frozenset(
     {
@@ -64,8 +65,8 @@ class _Growing:
         """The arguments of a call that came with its start; nothing once they come in pieces."""
 
 
-class Answer:
-    """Takes events and tells the builder; see :class:`cantle_ai.apis.http_stream.AnswerReader`."""
+class MessageReader:
+    """Reads one answer; see :class:`cantle_ai.apis.http_stream.AnswerReader`."""
 
     def __init__(self, builder: AnswerBuilder, requested_model: str, context: Context) -> None:
         """`context` is what was asked: calls whose ids are in it get others, as some endpoints number from 0 each time."""
@@ -75,11 +76,10 @@ class Answer:
         self._stop_details: Json = None
         self._builder = builder
         self._requested_model = requested_model
-        self._context = context
         self._blocks: dict[int, _Growing] = {}
         self._counts = Counts()
         self._calls = 0
-        self._taken: set[str] | None = None
+        self._ids = NewCallIds(context, partial(random_id, "toolu_"))
 
     @property
     def complete(self) -> bool:
@@ -119,9 +119,7 @@ class Answer:
         raw, builder = self.stop_reason, self._builder
         builder.message.raw_stop_reason = raw
         if raw is None:
-            raise ProviderError(
-                "The answer was cut off: the stream ended without a stop reason", kind="network"
-            )
+            raise cut_off("a stop reason")
         if raw in _REFUSED:
             raise ProviderError(_refusal(raw, self._stop_details), code=raw)
         reason: StopReason = "stop"
@@ -192,7 +190,7 @@ class Answer:
                 place = builder.thinking_start(signature=block.data or "", redacted=True)
                 growing = _Growing("redacted_thinking", place)
             case "tool_use":
-                place = builder.tool_call_start(self._call_id(block.id), block.name or "")
+                place = builder.tool_call_start(self._ids.of(block.id), block.name or "")
                 growing = _Growing("tool_use", place, block.input or None)
                 self._calls += 1
             case _:  # what servers do by themselves, such as searches, is theirs to remember
@@ -243,16 +241,6 @@ class Answer:
             self._builder.tool_call_delta(growing.place, text)
         self._builder.end(growing.place)
 
-    def _call_id(self, call_id: str | None) -> str:
-        """The id of a new call, unlike those that calls have so far, in the conversation and in this answer."""
-        if self._taken is None:
-            answers = (each for each in self._context.messages if isinstance(each, AssistantMessage))
-            self._taken = {call.id for answer in answers for call in answer.tool_calls}
-        if not call_id or call_id in self._taken:
-            call_id = f"toolu_{os.urandom(12).hex()}"
-        self._taken.add(call_id)
-        return call_id
-
 
 def _refusal(reason: str, details: Json) -> str:
     """What a refusal says: its category and explanation, where it has them."""
@@ -265,5 +253,4 @@ def _refusal(reason: str, details: Json) -> str:
     return f"{text}: {explanation}" if isinstance(explanation, str) and explanation.strip() else text
 
 
-def _proof(answer: Answer) -> AnswerReader:
-    return answer
+_reads: type[AnswerReader] = MessageReader

@@ -26,6 +26,7 @@ from cantle_ai.apis.bedrock_converse_events import (
     decode_event,
     events_of_whole,
 )
+from cantle_ai.apis.http_errors import cut_off
 from cantle_ai.apis.http_stream import AnswerReader
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.content import ThinkingContent
@@ -95,9 +96,7 @@ class ConverseReader:
         for place in self._redacted:
             self._join_redacted(place)
         if raw is None:
-            raise ProviderError(
-                "The answer was cut off: the stream ended without a stop reason", kind="network"
-            )
+            raise cut_off("a stop reason")
         builder.message.raw_stop_reason = raw
         if raw in _REFUSED:
             raise ProviderError(_REFUSED[raw], code=raw)

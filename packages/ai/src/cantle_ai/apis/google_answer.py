@@ -7,18 +7,18 @@ text, and belongs to what was said before.
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 from cantle_ai.apis.google_chunks import Candidate, Chunk, Counts, Feedback, FunctionCall, Part, decode_chunks
-from cantle_ai.apis.http_errors import error_from_json
+from cantle_ai.apis.http_errors import cut_off, error_from_json
 from cantle_ai.apis.http_stream import AnswerReader
+from cantle_ai.apis.new_call_ids import NewCallIds
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import decode_json
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
-from cantle_ai.messages import AssistantMessage, StopReason
+from cantle_ai.messages import StopReason
 from cantle_ai.sse import ServerSentEvent
 from cantle_ai.usage import Usage
 
@@ -57,8 +57,7 @@ class GoogleReader:
         self.empty = True
         self._builder = builder
         self._requested_model = requested_model
-        self._context = context
-        self._taken: set[str] | None = None
+        self._ids = NewCallIds(context)
         self._finish: str | None = None
         self._explanation: str | None = None
         self._identified = False
@@ -93,9 +92,7 @@ class GoogleReader:
     def end(self) -> None:
         builder, raw = self._builder, self._finish
         if raw is None:
-            raise ProviderError(
-                "The answer was cut off: the stream ended without a finish reason", kind="network"
-            )
+            raise cut_off("a finish reason")
         builder.message.raw_stop_reason = raw
         if raw in _LIMITS:
             builder.done("length", raw=raw)
@@ -205,23 +202,12 @@ class GoogleReader:
         self._close()
         self._called = True
         builder = self._builder
-        index = builder.tool_call_start(self._call_id(call.id), call.name or "")
+        index = builder.tool_call_start(self._ids.of(call.id), call.name or "")
         block = builder.message.content[index]
         assert isinstance(block, ToolCall)
         block.thought_signature = signature or None
         builder.tool_call_delta(index, _arguments(call))
         builder.end(index)
-
-    def _call_id(self, given: str | None) -> str:
-        """The id that was given, if no call of the conversation has it; else one that is made."""
-        if self._taken is None:
-            answers = (each for each in self._context.messages if isinstance(each, AssistantMessage))
-            self._taken = {call.id for answer in answers for call in answer.tool_calls}
-        call_id = given
-        while not call_id or call_id in self._taken:
-            call_id = f"call_{os.urandom(12).hex()}"
-        self._taken.add(call_id)
-        return call_id
 
     # --- failures
 

@@ -20,6 +20,7 @@ from cantle_ai.transport.port import HttpResponse, TransportError
 
 __all__ = [
     "amazon_word",
+    "cut_off",
     "error_from_json",
     "error_from_response",
     "quote",
@@ -80,6 +81,11 @@ def unexpected_body(beginning: bytes, secrets: Sequence[str] = ()) -> ProviderEr
     what = quote(beginning) if title is None else f"a web page, {title!r}" if title else "a web page"
     text = f"The endpoint does not speak this API; it sent {what}. Check the provider's base URL"
     return ProviderError(redacted(text, secrets), kind="protocol")
+
+
+def cut_off(missing: str) -> ProviderError:
+    """The error for a stream that ended before its last word. `missing` is what did not come: "a stop reason"."""
+    return ProviderError(f"The answer was cut off: the stream ended without {missing}", kind="network")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

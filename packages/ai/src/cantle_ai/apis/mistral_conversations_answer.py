@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 
-from cantle_ai.apis.http_errors import error_from_json, unexpected_body
+from cantle_ai.apis.chunk_reader import ChunkReader
+from cantle_ai.apis.http_errors import cut_off
 from cantle_ai.apis.http_stream import AnswerReader
 from cantle_ai.apis.mistral_conversations_chunks import (
     Chunk,
@@ -20,13 +21,13 @@ from cantle_ai.apis.mistral_conversations_chunks import (
     decode_chunk,
     thought_of,
 )
+from cantle_ai.apis.new_call_ids import NewCallIds
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import decode_json, wire_json
 from cantle_ai.content import ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
-from cantle_ai.messages import AssistantMessage, StopReason
-from cantle_ai.sse import ServerSentEvent
+from cantle_ai.messages import StopReason
 
 __all__ = ["MistralReader"]
 
@@ -57,18 +58,17 @@ class _Call:
         self.block = block
 
 
-class MistralReader:
+class MistralReader(ChunkReader[Chunk]):
     """Reads one answer; see :class:`cantle_ai.apis.http_stream.AnswerReader`."""
 
     def __init__(self, builder: AnswerBuilder, requested_model: str, context: Context) -> None:
         """`context` is what was asked: a call whose id is in it already gets another."""
-        self.done = False
+        super().__init__(decode_chunk)
         self.empty = True
         self._finish_reason: str | None = None
         self._builder = builder
         self._requested_model = requested_model
-        self._context = context
-        self._taken: set[str] | None = None
+        self._ids = NewCallIds(context, _random_id)
         self._block = -1
         self._thinks = False
         self._signed: str | None = None
@@ -78,36 +78,10 @@ class MistralReader:
     def complete(self) -> bool:
         return self._finish_reason is not None
 
-    def event(self, event: ServerSentEvent) -> None:
-        data, name = event.data, event.event
-        if data == b"[DONE]":
-            self.done = True
-            return
-        try:
-            chunk = decode_chunk(data)
-        except ValueError:
-            if data.strip() == b"[DONE]":
-                self.done = True
-            elif name in (None, "message", "error") and data.strip():
-                raise
-            return  # proxies add events of their own, with names
-        if chunk is None:
-            return
-        if chunk.error:
-            raise error_from_json(chunk.error)
-        if name == "error":
-            raise unexpected_body(data)
-        self._add(chunk)
-
-    def whole(self, body: bytes) -> None:
-        self.event(ServerSentEvent(None, body))
-
     def end(self) -> None:
         raw, builder = self._finish_reason, self._builder
         if raw is None:
-            raise ProviderError(
-                "The answer was cut off: the stream ended without a finish reason", kind="network"
-            )
+            raise cut_off("a finish reason")
         builder.message.raw_stop_reason = raw
         if raw in _REFUSED:
             raise ProviderError(_REFUSED[raw], code=raw)
@@ -189,7 +163,7 @@ class MistralReader:
             if not (said or name or arguments):
                 return
             self._close_block()
-            block = self._builder.tool_call_start(self._new_id(said), name)
+            block = self._builder.tool_call_start(self._ids.of(said), name)
             call = _Call(delta.index, said, name, block)
             self._calls.append(call)
         if arguments:
@@ -219,15 +193,9 @@ class MistralReader:
         last = next((call for call in reversed(self._calls) if delta.index in (None, call.index)), None)
         return None if last is not None and name and name != last.name else last
 
-    def _new_id(self, said: str | None) -> str:
-        """The id under which the call is kept: its own, or a new one where it has none or another call has it."""
-        if self._taken is None:
-            answers = (each for each in self._context.messages if isinstance(each, AssistantMessage))
-            self._taken = {call.id for answer in answers for call in answer.tool_calls}
-        while said is None or said in self._taken:
-            said = "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(9))
-        self._taken.add(said)
-        return said
+
+def _random_id() -> str:
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(9))
 
 
 _reads: type[AnswerReader] = MistralReader

@@ -7,12 +7,13 @@ out either.
 
 from __future__ import annotations
 
-import os
-
 import msgspec
 
-from cantle_ai.apis.http_errors import error_from_json
-from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta
+from cantle_ai.apis.chunk_reader import ChunkReader
+from cantle_ai.apis.http_errors import cut_off, error_from_json
+from cantle_ai.apis.http_stream import AnswerReader
+from cantle_ai.apis.new_call_ids import NewCallIds
+from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta, decode_chunk
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_details import ReasoningDetails
 from cantle_ai.apis.openai_completions_messages import REASONING_FIELDS
@@ -21,11 +22,11 @@ from cantle_ai.codec import Json
 from cantle_ai.content import ThinkingContent
 from cantle_ai.context import Context
 from cantle_ai.errors import ErrorKind, ProviderError
-from cantle_ai.messages import AssistantMessage, StopReason
+from cantle_ai.messages import StopReason
 from cantle_ai.model import Model
 from cantle_ai.usage import cost_of
 
-__all__ = ["Answer"]
+__all__ = ["CompletionReader"]
 
 _ENDS: dict[str, StopReason] = dict.fromkeys(
     ("length", "max_tokens", "model_length", "model_context_window_exceeded", "repetition_truncation"),
@@ -56,22 +57,21 @@ class _Call:
         self.block: int | None = None
 
 
-class Answer:
-    """Takes chunks and tells the builder. `finish` must follow the last."""
+class CompletionReader(ChunkReader[Chunk]):
+    """Reads one answer; see :class:`cantle_ai.apis.http_stream.AnswerReader`."""
 
     def __init__(
         self, builder: AnswerBuilder, model: Model, context: Context, compat: OpenAICompletionsCompat
     ) -> None:
         """`context` is what was asked: calls whose ids are in it get others, as some endpoints number from 0 each time."""
-        self.finish_reason: str | None = None
+        super().__init__(decode_chunk)
         self.empty = True
-        """Whether no chunk has said anything yet."""
+        self._finish_reason: str | None = None
         self._error: Json = None
         self._builder = builder
         self._model = model
         self._compat = compat
-        self._context = context
-        self._taken: set[str] | None = None
+        self._ids = NewCallIds(context)
         self._text: int | None = None
         self._thinking: int | None = None
         self._thoughts_in_details = False
@@ -81,7 +81,28 @@ class Answer:
         self._unnamed: list[_Call] = []
         self._details: ReasoningDetails | None = None
 
-    def add(self, chunk: Chunk) -> None:
+    @property
+    def complete(self) -> bool:
+        return self._finish_reason is not None
+
+    def end(self) -> None:
+        raw, builder = self._finish_reason, self._builder
+        if raw is None and self._compat.supports_finish_reason:
+            raise cut_off("a finish reason")
+        self._start_unnamed()
+        self._keep_details()
+        builder.message.raw_stop_reason = raw
+        if raw is not None and raw in _REFUSED:
+            if raw == "error" and self._error:
+                raise error_from_json(self._error)
+            kind: ErrorKind = "network" if raw in _PASSING else "http"
+            raise ProviderError(_REFUSED[raw], code=raw, kind=kind)
+        end = _ENDS.get(raw or "")
+        if end is None:
+            end = "toolUse" if self._calls else "stop"
+        builder.done(end, raw=raw)
+
+    def _add(self, chunk: Chunk) -> None:
         message = self._builder.message
         if message.response_id is None and chunk.id:
             message.response_id = chunk.id
@@ -96,28 +117,12 @@ class Answer:
                 if delta is not None:
                     self._delta(delta)
                 if choice.finish_reason:
-                    self.finish_reason = choice.finish_reason
+                    self._finish_reason = choice.finish_reason
                     self._error = choice.error
                 if choice.usage is not None:
                     self._usage(choice.usage)
         if chunk.usage is not None:
             self._usage(chunk.usage)
-
-    def finish(self) -> None:
-        """All chunks have come: close the answer. Raises :class:`ProviderError` if it ended in a failure."""
-        self._start_unnamed()
-        self._keep_details()
-        raw, builder = self.finish_reason, self._builder
-        builder.message.raw_stop_reason = raw
-        if raw is not None and raw in _REFUSED:
-            if raw == "error" and self._error:
-                raise error_from_json(self._error)
-            kind: ErrorKind = "network" if raw in _PASSING else "http"
-            raise ProviderError(_REFUSED[raw], code=raw, kind=kind)
-        end = _ENDS.get(raw or "")
-        if end is None:
-            end = "toolUse" if self._calls else "stop"
-        builder.done(end, raw=raw)
 
     def _delta(self, delta: Delta) -> None:
         thought = delta.reasoning_content or delta.reasoning or delta.reasoning_text
@@ -215,20 +220,10 @@ class Answer:
         """Open the blocks of calls whose names are complete, now that something else comes."""
         if not self._unnamed:
             return
-        taken = self._taken_ids()
         for call in self._unnamed:
-            if not call.id or call.id in taken:
-                call.id = f"call_{os.urandom(12).hex()}"
-            taken.add(call.id)
+            call.id = self._ids.of(call.id)
             call.block = self._builder.tool_call_start(call.id, call.name)
         self._unnamed.clear()
-
-    def _taken_ids(self) -> set[str]:
-        """The ids that calls have so far, in the conversation and in this answer."""
-        if self._taken is None:
-            answers = (each for each in self._context.messages if isinstance(each, AssistantMessage))
-            self._taken = {call.id for answer in answers for call in answer.tool_calls}
-        return self._taken
 
     # --- reasoning that has to come back
 
@@ -252,3 +247,6 @@ class Answer:
             block = self._builder.message.content[self._thinking]
             assert isinstance(block, ThinkingContent)
             block.signature = signature
+
+
+_reads: type[AnswerReader] = CompletionReader

@@ -12,13 +12,13 @@ is not known here becomes a redacted thinking block, whose signature is the item
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from cantle_ai.apis.new_call_ids import NewCallIds
 from cantle_ai.apis.openai_responses_events import Event, object_in, text_in, texts_in, usage_of
 from cantle_ai.apis.openai_responses_tiers import at_tier
 from cantle_ai.builder import AnswerBuilder
@@ -26,7 +26,7 @@ from cantle_ai.codec import Json, JsonObject, encode_json
 from cantle_ai.content import TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
-from cantle_ai.messages import AssistantMessage, StopReason
+from cantle_ai.messages import StopReason
 from cantle_ai.usage import Price
 
 __all__ = ["Answer"]
@@ -93,10 +93,9 @@ class Answer:
         """Whether no event has said anything yet."""
         self._builder = builder
         self._requested_model = requested_model
-        self._context = context
         self._price = price
         self._tier_prices = tier_prices or {}
-        self._taken: set[str] | None = None
+        self._ids = NewCallIds(context, separator="|")
         self._items: dict[int, _Item] = {}
         self._by_id: dict[str, _Item] = {}
         self._received: list[_Item] = []
@@ -327,11 +326,7 @@ class Answer:
         """Open a call's block, now that its name is known or will not come."""
         if item.block is not None:
             return
-        call_id, item_id = text_in(item.fields, "call_id"), text_in(item.fields, "id")
-        taken = self._taken_ids()
-        if call_id is None or call_id in taken:
-            call_id = f"call_{os.urandom(12).hex()}"
-        taken.add(call_id)
+        call_id, item_id = self._ids.of(text_in(item.fields, "call_id")), text_in(item.fields, "id")
         name = text_in(item.fields, "name") or ""
         item.block = self._builder.tool_call_start(f"{call_id}|{item_id}" if item_id else call_id, name)
         self._block(item, ToolCall).namespace = text_in(item.fields, "namespace")
@@ -370,13 +365,6 @@ class Answer:
         assert item.block is not None
         self._input(item, _rest("".join(item.held), text_in(item.fields, "input") or ""))
         self._builder.tool_call_delta(item.block, '"}' if item.held else '{"input":""}')
-
-    def _taken_ids(self) -> set[str]:
-        """The ids that calls have so far, in the conversation and in this answer, without those of their items."""
-        if self._taken is None:
-            answers = (each for each in self._context.messages if isinstance(each, AssistantMessage))
-            self._taken = {call.id.partition("|")[0] for answer in answers for call in answer.tool_calls}
-        return self._taken
 
     # --- the end
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cantle_ai.apis.http_errors import error_from_json
+from cantle_ai.apis.http_errors import cut_off, error_from_json
 from cantle_ai.apis.http_stream import AnswerReader
 from cantle_ai.apis.openai_responses_answer import Answer
 from cantle_ai.apis.openai_responses_compat import OpenAIResponsesCompat
@@ -78,9 +78,7 @@ class ResponseReader:
 
     def end(self) -> None:
         if not self._answer.ended:
-            raise ProviderError(
-                "The answer was cut off: the stream ended without its closing event", kind="network"
-            )
+            raise cut_off("its closing event")
         self._answer.finish()
 
 
