@@ -244,6 +244,15 @@ def test_a_model_without_a_key_names_its_providers_variable() -> None:
         require_key(SHELF, model("other", "any"), PATHS)
 
 
+def test_the_variable_that_is_named_is_the_one_for_a_plain_key() -> None:
+    from cantle_ai.models import Models
+
+    models = Models(environ={})
+    claude = next(iter(models.list("anthropic")))
+    with pytest.raises(ModelSelectionError, match=r"Set ANTHROPIC_API_KEY[, ]"):
+        require_key(models, claude, PATHS)
+
+
 def test_a_variable_that_is_named_as_a_key_and_not_set_is_named() -> None:
     shelf = Shelf(model("a", "m"), model("b", "m"), keys=())
     shelf.unset = {"b": AuthSource(kind="models.json", missing=("NOPE",))}

@@ -244,7 +244,7 @@ def explain_no_key(paths: ConfigPaths) -> Callable[[Provider], str]:
 def _keyless(provider: str, row: Provider | None, paths: ConfigPaths) -> ModelSelectionError:
     from cantle_ai.auth.ambient import ambient_settings
 
-    settings = [] if row is None else [*row.key_variables[:1], *ambient_settings(row)]
+    settings = [] if row is None else [*_key_variable(row), *ambient_settings(row)]
     ways = [f"set {' or '.join(settings)}"] if settings else []
     ways += [
         f"run `cantle auth login {provider}`",
@@ -252,6 +252,12 @@ def _keyless(provider: str, row: Provider | None, paths: ConfigPaths) -> ModelSe
         f"give it an apiKey in {paths.models}",
     ]
     return ModelSelectionError(f"There is no key for the provider {provider}.", _sentence(ways))
+
+
+def _key_variable(row: Provider) -> list[str]:
+    """The variable to name: the one for a plain key, which most people have, before those for tokens."""
+    plain = [name for name in row.key_variables if row.key_kinds.get(name, "key") == "key"]
+    return [*plain, *row.key_variables][:1]
 
 
 def require_parts(model: Model) -> None:
