@@ -67,6 +67,19 @@ def test_a_variable_that_models_json_names_as_a_key_and_that_is_not_set(cli: Cli
         assert done.stderr.startswith(f"{unset}, and no other provider has a key. Set NOPE,")
 
 
+def test_a_search_that_only_models_without_a_key_fit_says_whose_they_are(cli: Cli) -> None:
+    row = {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}
+    keys = {"has": "k", "lacks": "$NOPE"}
+    rows = {name: {**row, "apiKey": key, "models": [{"id": f"zzqq-{name}"}]} for name, key in keys.items()}
+    (cli.config / "models.json").write_text(json.dumps({"providers": rows}))
+    assert cli.run("--list-models", "zzqq").stdout.splitlines()[1].startswith("has ")
+    done = cli.run("--list-models", "zzqq-lacks")
+    assert (done.returncode, done.stdout) == (1, "")
+    said = 'no model that can be used fits "zzqq-lacks"; some of providers without a key do: lacks.'
+    assert done.stderr == f"cantle: {said} `cantle auth check lacks` says what is missing.\n"
+    assert "those that can be used" in cli.run("--list-models", "zzqq-neither").stderr
+
+
 def test_a_model_whose_api_does_not_exist_is_left_out_with_a_warning(cli: Cli) -> None:
     row = {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions", "apiKey": "k"}
     models = [{"id": "odd", "api": "smoke"}, {"id": "odder", "api": "smoke"}, {"id": "plain"}]

@@ -128,6 +128,8 @@ def test_what_means_nothing_is_an_error(pattern: str) -> None:
 def test_an_error_says_what_may_have_been_meant() -> None:
     with pytest.raises(ModelPatternError, match="Close to it: gpt-5"):
         resolve_model("gtp-5", ROWS)
+    with pytest.raises(ModelPatternError, match=r"Close to it: shared(?!, shared)"):
+        resolve_model("shred", ROWS)
     with pytest.raises(ModelPatternError, match='"hihg" is not a thinking level'):
         resolve_model("gpt-5:hihg", ROWS)
     with pytest.raises(
@@ -198,7 +200,10 @@ def test_the_catalog_s_models_are_found() -> None:
     for pattern, key in (
         ("openai/sol", "openai/gpt-6.2-sol"),
         ("openai/gpt-6", "openai/gpt-6.2-sol"),
-        ("openai/4o", "openai/gpt-4o-mini"),
+        ("openai/4o", "openai/gpt-4o"),
+        ("openai/codex", "openai/gpt-5.3-codex"),
+        ("vercel-ai-gateway/opus", "vercel-ai-gateway/anthropic/claude-opus-5.5"),
+        ("vercel-ai-gateway/sonnet", "vercel-ai-gateway/anthropic/claude-sonnet-5.5"),
         ("openai/GPT-6 Sol", "openai/gpt-6-sol"),
         ("anthropic/sonnet:high", "anthropic/claude-sonnet-5-5"),
         ("openrouter/sonnet", "openrouter/anthropic/claude-sonnet-5.5"),
@@ -228,11 +233,16 @@ def test_a_variant_of_a_model_and_another_name_for_one_are_meant_only_by_name() 
     rows = [
         row("r", "m/sonnet-5"),
         row("r", "m/sonnet-5:batch"),
+        row("r", "m/sonnet-5-fast"),
         row("r", "~m/sonnet-latest"),
         row("r", "odd:batch"),
+        row("r", "opus-5"),
+        row("r", "opus-5-5"),
     ]
     assert resolve_model("sonnet", rows).model.id == "m/sonnet-5"
     assert resolve_model("sonnet-5:batch", rows).model.id == "m/sonnet-5:batch"
+    assert resolve_model("fast", rows).model.id == "m/sonnet-5-fast"
+    assert resolve_model("opus", rows).model.id == "opus-5-5"
     assert resolve_model("latest", rows).model.id == "~m/sonnet-latest"
     assert resolve_model("batch", rows).model.id == "odd:batch"
 

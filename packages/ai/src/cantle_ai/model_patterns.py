@@ -4,13 +4,13 @@ A pattern is, in this order: an exact id or `provider/id`; a name; what stands b
 one. Case does not count, and `:level` may stand behind each if the whole is nothing: ids may contain `/` and `:`
 themselves, so the whole is always tried first. `openai/gpt-5` may be an id of a gateway, too: of several models, those
 of providers with credentials are meant, and then the one that is named in full. Of several of one provider the newest
-is meant: no variant of another (`…:batch`), no date in its id, the highest version.
+is meant: no variant of another (`…:batch`, `…-fast`), no date in its id, the highest version.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 import msgspec
@@ -25,6 +25,7 @@ __all__ = ["ModelPatternError", "Resolution", "Scope", "match_models", "resolve_
 _SHOWN = 8
 _DATED = re.compile(r"\d{4}-?\d{2}-?\d{2}$")
 _DIGITS = re.compile(r"(\d+)")
+_SUFFIX = re.compile(r":|-(?=[A-Za-z])")
 
 
 class ModelPatternError(CantleAIError):
@@ -153,11 +154,19 @@ def _choose(pattern: str, found: Sequence[Model], has_auth: Callable[[str], bool
 
 
 def _plain(found: Sequence[Model]) -> Sequence[Model]:
-    """Without names for others (`~maker/latest`) and variants (`…:batch`) of what is found, too."""
+    """Without names for others (`~maker/latest`) and variants (`…:batch`, `…-fast`) of what is found, too."""
     ids = {model.id for model in found}
     return [
-        model for model in found if model.id.rpartition(":")[0] not in ids and not model.id.startswith("~")
+        model
+        for model in found
+        if not model.id.startswith("~") and not any(base in ids for base in _bases(model.id))
     ] or found
+
+
+def _bases(model_id: str) -> Iterator[str]:
+    """What it would be a variant of; a version is none, `claude-5-5` not one of `claude-5`."""
+    for end in _SUFFIX.finditer(model_id):
+        yield model_id[: end.start()]
 
 
 def _best_of_each(found: Sequence[Model]) -> list[Model]:
@@ -225,7 +234,7 @@ def _hint(pattern: str, pool: Sequence[Model]) -> str:
     import difflib
 
     text, level = split_level(pattern)
-    close = difflib.get_close_matches(text.casefold(), [model.id.casefold() for model in pool], 3)
+    close = difflib.get_close_matches(text.casefold(), {model.id.casefold(): None for model in pool}, 3)
     hint = f". Close to it: {', '.join(close)}" if close else ""
     _, colon, suffix = pattern.rpartition(":")
     if colon and level is None and suffix.lower() not in THINKING_LEVELS:

@@ -21,7 +21,8 @@ def said(text: str, details: JsonObject | None) -> str:
     ("text", "details", "step"),
     [
         ("Bad", {"status": 400}, "The provider refused the request as it is; another model may take it."),
-        ("No", {"status": 401}, "Check the key."),
+        ("No", {"status": 401}, "Check the key; `cantle auth check p` says where it is."),
+        ("No", {"status": 403}, "Check what the key may do; `cantle auth check p` says where it is."),
         ("No", {"status": 404}, "Check the model's id and the provider's base URL."),
         ("Slow down", {"status": 429}, f"Try again later; `{GO_ON}` continues."),
         ("Down", {"status": 503}, f"Try again later; `{GO_ON}` continues."),

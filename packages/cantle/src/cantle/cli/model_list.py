@@ -17,6 +17,7 @@ from cantle_ai.models import Models
 
 __all__ = ["list_models"]
 
+_SHOWN = 8
 _HEAD = ("provider", "model", "context", "max-out", "thinking", "images")
 
 
@@ -33,7 +34,7 @@ def list_models(options: argparse.Namespace) -> int:
         raise UserError("There is no model that can be used.", f"Correct the APIs in {paths.models}.")
     wanted = _searched(listed, options.list_models)
     if not wanted:
-        raise UserError(f'No model fits "{options.list_models}".', "`cantle --list-models` lists all.")
+        raise _none_fits(models, options)
     results = Results()
     results.say(_table([_HEAD, *(_row(model) for model in wanted)]))
     return results.code
@@ -96,6 +97,22 @@ def _searched(listed: Sequence[Model], search: str) -> Sequence[Model]:
         if found := match_models([search], listed).models:
             return [each.model for each in found]
     return [model for model in listed if _fits(model, search)]
+
+
+def _none_fits(models: Models, options: argparse.Namespace) -> UserError:
+    """Why nothing is listed for a search: nothing is called so, or only what has no key."""
+    search: str = options.list_models
+    if not options.provider:
+        rows = [row.id for row in models.providers if not models.configured(row.id)]
+        others = [row for row in rows if _searched(models.list(row), search)]
+        others.sort(key=lambda row: models.find(row, search) is None)
+        if others:
+            names = f"{', '.join(others[:_SHOWN])}{', …' if len(others) > _SHOWN else ''}"
+            return UserError(
+                f'No model that can be used fits "{search}"; some of providers without a key do: {names}.',
+                f"`cantle auth check {others[0]}` says what is missing.",
+            )
+    return UserError(f'No model fits "{search}".', "`cantle --list-models` lists those that can be used.")
 
 
 def _fits(model: Model, search: str) -> bool:

@@ -12,11 +12,11 @@ _SPENT = "waiting does not help: check the account's credit and limits at the pr
 
 _BY_STATUS = {
     400: "the provider refused the request as it is; another model may take it",
-    401: "check the key",
-    403: "check what the key may do",
     404: "check the model's id and the provider's base URL",
     429: _LATER,
 }
+
+_OF_THE_KEY = {401: "check the key", 403: "check what the key may do"}
 
 _BY_KIND = {
     "network": "check the connection and the provider's base URL",
@@ -51,6 +51,11 @@ def _next_step(message: AssistantMessage) -> tuple[str, bool]:
     details = message.error_details
     if details is None:
         return "", False
+    if details.status in _OF_THE_KEY:
+        return (
+            f"{_OF_THE_KEY[details.status]}; `cantle auth check {message.provider}` says where it is",
+            False,
+        )
     if details.status is not None:
         passing = details.status == 429 or details.status >= 500
         return _BY_STATUS.get(details.status, _LATER if passing else ""), passing
