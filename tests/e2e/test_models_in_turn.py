@@ -33,7 +33,9 @@ def test_thoughts_of_another_model_are_told_once(cli: Cli) -> None:
         assert done.stderr == (
             "cantle: 2 thoughts of another model were sent as text; the session keeps everything.\n"
         )
-        sent = [m["content"] for m in json.loads(server.requests[-1].body)["messages"] if m["role"] == "assistant"]
+        sent = [
+            m["content"] for m in json.loads(server.requests[-1].body)["messages"] if m["role"] == "assistant"
+        ]
         assert sent == ["Hm.\n\nOne.", "Hm.\n\nTwo.", "Three."]
 
 
@@ -70,6 +72,18 @@ def test_a_fallback_model_that_is_not_there_is_said_before_anything_is_sent(cli:
         assert done.returncode == 1
         assert "no-such" in done.stderr
         assert not server.requests
+
+
+def test_a_configured_model_goes_on_for_a_scripted_one(cli: Cli) -> None:
+    file = cli.cwd / "empty.json"
+    file.write_text('{"responses": [{"error": {"status": 402, "message": "no money"}}]}')
+    with StrictServer(["There."]) as server:
+        configure(cli, server, "b")
+        done = cli.run(
+            "--provider", "scripted", "--model", str(file), "--fallback-model", "loop/b", "-p", "go"
+        )
+        assert (done.returncode, done.stdout) == (0, "There.\n")
+        assert done.stderr == "cantle: no money; going on with loop/b.\n"
 
 
 @pytest.mark.parity("config.cache-retention")

@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from cantle.credentials import saved_credentials
 from cantle.errors import ConfigurationFileError, SessionError, ToolSelectionError, WorkingDirectoryError
 from cantle.hub.agent_session import AgentSession, SessionParts, session_variables
-from cantle.hub.fallback import FallbackChooser
 from cantle.hub.model_selection import (
     ModelChoice,
     choose_level,
@@ -68,6 +67,9 @@ from cantle_session.folders import session_folder
 from cantle_session.projection import SessionContext
 from cantle_session.session import Session
 
+if TYPE_CHECKING:
+    from cantle.hub.fallback import FallbackChooser
+
 __all__ = ["configured_models", "create_agent_session", "sessions_directory"]
 
 _T = TypeVar("_T")
@@ -100,7 +102,7 @@ async def create_agent_session(
     or the process's. `config_dir` replaces `CANTLE_DIR`. `model` may be part of a name, with `:level` behind it;
     `provider` narrows it, or picks that provider's first model. `fallback_model` goes on when that one
     has failed for good, its retries spent or its account empty: a model, a pattern, or a function from the failed
-    answer to a model. `api_key` is used for the provider of the first model, and never stored. `session` continues one (`Session.open`) or keeps it in memory (`Session.in_memory`).
+    answer to a model; the user's setting counts where neither `models` nor this is given. `api_key` is used for the provider of the first model, and never stored. `session` continues one (`Session.open`) or keeps it in memory (`Session.in_memory`).
     `tools` are names and `*` patterns of built-in tools, `+name` and `-name`, or tools of your own;
     `exclude_tools` goes last. A single text stands for a list of one. `project_trusted` decides whether the
     project's `.cantle` is read; None means by what was saved and configured. `pause` waits before a retry; tests
@@ -113,6 +115,7 @@ async def create_agent_session(
     folder = _folder(cwd, session)
     paths = ConfigPaths(config_directory() if config_dir is None else Path(config_dir).absolute())
     warnings: list[str] = []
+    apart = models is not None and settings is None  # a runtime that the user's settings know nothing of
     if settings is None:
         settings = load_settings(paths)
     trusted = _trusted(folder, paths, settings, project_trusted, warnings)
@@ -122,7 +125,7 @@ async def create_agent_session(
     if session is None:
         session = Session.create(folder, sessions_directory(folder, paths, settings))
     stored = _context(session)
-    backup = fallback_model or settings.fallback_model
+    backup = fallback_model or (None if apart else settings.fallback_model)
     await _ask_servers(runtime, settings, stored, model=model, provider=provider, backup=backup)
     choice = choose_model(
         runtime,

@@ -1,16 +1,19 @@
 """Another model goes on where the first has failed for good."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cantle.errors import ModelSelectionError
 from cantle.hub.events import AutoRetryEnd, ModelFallback, RunEnd
+from cantle.sdk import create_agent_session
 from cantle.settings import Settings
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.models import Models
 from cantle_ai.testing.scripted import ScriptedModel, scripted_model
+from cantle_session import Session
 
 NewStage = Callable[..., Awaitable[Any]]
 
@@ -139,3 +142,20 @@ async def test_the_setting_names_it_too_and_a_wrong_one_is_said_at_once(stage: N
     assert it.session.messages[-1].text == "There."
     with pytest.raises(ModelSelectionError):
         await stage([], models=models, model=main.model, fallback_model="no such model")
+
+
+async def test_the_user_s_setting_is_left_out_beside_models_of_a_program_s_own(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "settings.json").write_text('{"fallbackModel": "theirs/never-seen"}')
+    models, main, _ = two("There.")
+    async with create_agent_session(
+        cwd=tmp_path,
+        config_dir=tmp_path,
+        models=models,
+        model=main.model,
+        session=Session.in_memory(tmp_path),
+    ) as session:
+        assert session.model == main.model
+    with pytest.raises(ModelSelectionError, match="never-seen"):
+        await create_agent_session(cwd=tmp_path, config_dir=tmp_path, model=main.model, api_key="k")

@@ -19,6 +19,7 @@ from cantle.paths import working_directory
 if TYPE_CHECKING:
     from cantle.hub.agent_session import AgentSession
     from cantle_ai.content import UserContent
+    from cantle_ai.models import Models
 
 __all__ = ["run"]
 
@@ -107,7 +108,7 @@ def session_options(options: argparse.Namespace) -> dict[str, Any]:
 
     chosen: dict[str, Any] = {"model": options.model, "provider": options.provider}
     if options.provider == SCRIPTED:
-        chosen = _scripted(options.model)
+        chosen = _scripted(options.model, alone=options.fallback_model is None)
     return {
         **chosen,
         "thinking_level": options.thinking,
@@ -123,8 +124,11 @@ def session_options(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _scripted(file: str) -> dict[str, Any]:
-    """A model that plays a file. Raises UserError when it cannot be read or is no script."""
+def _scripted(file: str, *, alone: bool) -> dict[str, Any]:
+    """A model that plays a file; beside it, unless it is `alone`, the configured ones.
+
+    Raises UserError when it cannot be read or is no script.
+    """
     from cantle_ai.errors import ConfigurationError
     from cantle_ai.models import Models
     from cantle_ai.testing.script_file import load_script
@@ -133,9 +137,20 @@ def _scripted(file: str) -> dict[str, Any]:
         script = load_script(Path(file))
     except ConfigurationError as error:
         raise UserError(f"{error}.") from None
-    models = Models()
+    models = Models() if alone else _configured()
     script.register(models)
     return {"models": models, "model": script.model}
+
+
+def _configured() -> Models:
+    from cantle.paths import ConfigPaths, config_directory
+    from cantle.sdk import configured_models
+
+    warnings: list[str] = []
+    models = configured_models(ConfigPaths(config_directory()), warnings)
+    for warning in warnings:
+        warn(warning)
+    return models
 
 
 def _go_on(options: argparse.Namespace) -> str | None:
