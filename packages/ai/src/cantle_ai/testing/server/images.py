@@ -8,7 +8,7 @@ import re
 
 from cantle_ai.testing.server.refusal import Path, Refusal
 
-__all__ = ["check_image"]
+__all__ = ["check_image", "check_image_url"]
 
 _MAGIC = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
@@ -16,6 +16,19 @@ _MAGIC = {
     "image/gif": re.compile(rb"GIF8[79]a"),
     "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
 }
+
+
+_DATA_URL = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+-]+);base64,(.*)", re.DOTALL)
+
+
+def check_image_url(url: str, path: Path) -> None:
+    """Refuse a URL that is neither an https address nor holds an image that a vendor could read."""
+    if url.startswith("https://"):
+        return
+    found = _DATA_URL.fullmatch(url)
+    if found is None:
+        raise Refusal("image", f"{path} is neither https nor a base64 data URL: {url[:40]!r}")
+    check_image(found[1], found[2], path)
 
 
 def check_image(mime_type: str, encoded: str, path: Path) -> None:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
 from typing import TypeAlias
 
 from cantle_ai.codec import Json, JsonObject
 
-__all__ = ["Path", "Refusal", "known_fields", "list_of", "matching", "object_of", "text_of"]
+__all__ = [
+    "Path",
+    "Refusal",
+    "arguments_of",
+    "flag_of",
+    "known_fields",
+    "limit_of",
+    "list_of",
+    "matching",
+    "new_name",
+    "number_of",
+    "object_of",
+    "text_of",
+]
 
 Path: TypeAlias = str
 """Where in the request something stands, such as `messages[3].content`."""
@@ -55,6 +69,49 @@ def matching(value: Json, pattern: str, path: Path) -> str:
     if re.fullmatch(pattern, text) is None:
         raise Refusal("pattern", f"{path} is {text!r:.80}, which does not match {pattern}")
     return text
+
+
+def flag_of(value: Json, path: Path) -> bool:
+    """`value`, which must be true or false."""
+    if not isinstance(value, bool):
+        raise Refusal("type", f"{path} must be true or false, not {value!r:.60}")
+    return value
+
+
+def number_of(value: Json, low: float, high: float, path: Path) -> float:
+    """`value`, which must be a number of this range."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
+        raise Refusal("range", f"{path} is {value!r:.60}: it must be a number from {low} to {high}")
+    return value
+
+
+def limit_of(value: Json, least: int, most: int | None, path: Path) -> int:
+    """`value`, which must be a number of tokens in this range; None for a range without an end."""
+    if type(value) is int and least <= value <= (value if most is None else most):
+        return value
+    end = "on" if most is None else f"to {most}"
+    raise Refusal("max-tokens", f"{path} is {value!r:.60}: it must be a whole number from {least} {end}")
+
+
+def arguments_of(value: Json, path: Path) -> JsonObject:
+    """The arguments in `value`, which must be the text of a JSON object."""
+    text = text_of(value, path)
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Refusal("arguments", f"{path} is not JSON: {error}") from None
+    if not isinstance(arguments, dict):
+        raise Refusal("arguments", f"{path} must be a JSON object, as text, not {text[:40]!r}")
+    return arguments
+
+
+def new_name(value: Json, pattern: str, names: set[str], path: Path) -> str:
+    """`value`, which must be a tool's name of this pattern, and none of `names`, to which it is added."""
+    name = matching(value, pattern, path)
+    if name in names:
+        raise Refusal("tool-name", f"{path} is {name!r}, which another tool has")
+    names.add(name)
+    return name
 
 
 def known_fields(value: JsonObject, known: Collection[str], path: Path) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
+from cantle_ai.codec import JsonObject
 from cantle_ai.testing.estimate import CHARACTERS
 from cantle_ai.testing.server.refusal import Refusal
 
-__all__ = ["Strictness", "check_bearer", "check_json", "check_key"]
+__all__ = ["Strictness", "check_bearer", "check_json", "check_key", "check_streamed"]
 
 
 class Strictness(Struct, frozen=True, kw_only=True):
@@ -40,6 +41,12 @@ def check_json(headers: Mapping[str, str]) -> None:
         raise Refusal(
             "content-type", f"the content type is {kind!r}: it must be application/json", status=415
         )
+
+
+def check_streamed(values: JsonObject) -> None:
+    """Refuse a request for an answer in one piece."""
+    if values.get("stream") is not True:
+        raise Refusal("stream", "stream must be true: this server only streams")
 
 
 def check_key(key: str, strictness: Strictness, header: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.server.images import check_image
+from cantle_ai.testing.server.open_calls import OpenCalls
 from cantle_ai.testing.server.refusal import (
     Path,
     Refusal,
+    flag_of,
     known_fields,
     list_of,
     matching,
@@ -35,7 +37,7 @@ _FIELDS = {
 
 def check_messages(value: Json) -> None:
     """Refuse a conversation that somebody would refuse."""
-    calls = _Calls()
+    calls = OpenCalls()
     role = ""
     for index, item in enumerate(list_of(value, "messages")):
         path = f"messages[{index}]"
@@ -50,9 +52,11 @@ def check_messages(value: Json) -> None:
             raise Refusal("order", f"{path}: the first message must be of the user")
         blocks = _blocks(message.get("content"), role, f"{path}.content")
         if role == "user":
-            calls.answered(blocks, path)
+            _answers(blocks, calls, path)
         else:
-            calls.ask(blocks, path)
+            for block in blocks:
+                if block.get("type") == "tool_use":
+                    calls.ask(str(block["id"]), path)
             if blocks[-1].get("type") in ("thinking", "redacted_thinking"):
                 raise Refusal("thinking", f"{path}: the last block of an answer cannot be thinking")
     if role != "user":
@@ -134,9 +138,7 @@ def _image(source: JsonObject, path: Path) -> None:
 
 def _result(block: JsonObject, path: Path) -> None:
     matching(block.get("tool_use_id"), CALL_ID, f"{path}.tool_use_id")
-    is_error = block.get("is_error", False)
-    if not isinstance(is_error, bool):
-        raise Refusal("type", f"{path}.is_error must be true or false")
+    is_error = flag_of(block.get("is_error", False), f"{path}.is_error")
     content = block.get("content")
     if isinstance(content, str):
         text_of(content, f"{path}.content")
@@ -151,36 +153,17 @@ def _result(block: JsonObject, path: Path) -> None:
         _block(inner, where)
 
 
-class _Calls:
-    """The tool calls of a conversation: each is answered once, at the start of the message after its own."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-        self._open: list[str] = []
-
-    def ask(self, blocks: list[JsonObject], path: Path) -> None:
-        for block in blocks:
-            if block.get("type") != "tool_use":
-                continue
-            call_id = str(block["id"])
-            if call_id in self._seen:
-                raise Refusal("call-id", f"{path}: tool_use ids must be unique, but {call_id!r} comes twice")
-            self._seen.add(call_id)
-            self._open.append(call_id)
-
-    def answered(self, blocks: list[JsonObject], path: Path) -> None:
-        others = False
-        for block in blocks:
-            if block.get("type") != "tool_result":
-                others = True
-                continue
-            call_id = str(block["tool_use_id"])
-            if others:
-                raise Refusal(
-                    "order", f"{path}: tool_result blocks come before all else, but {call_id!r} does not"
-                )
-            if call_id not in self._open:
-                raise Refusal("call-id", f"{path}: the tool_use {call_id!r} is not in the message before")
-            self._open.remove(call_id)
-        if self._open:
-            raise Refusal("unanswered", f"{path}: tool_use without tool_result: {', '.join(self._open)}")
+def _answers(blocks: list[JsonObject], calls: OpenCalls, path: Path) -> None:
+    """The results of all calls of the message before stand at the start of this one."""
+    others = False
+    for block in blocks:
+        if block.get("type") != "tool_result":
+            others = True
+            continue
+        call_id = str(block["tool_use_id"])
+        if others:
+            raise Refusal(
+                "order", f"{path}: tool_result blocks come before all else, but {call_id!r} does not"
+            )
+        calls.answer(call_id, path)
+    calls.all_answered(path)

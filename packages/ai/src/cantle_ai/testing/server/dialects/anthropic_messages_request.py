@@ -20,14 +20,24 @@ from cantle_ai.testing.server.dialects.anthropic_messages_messages import (
 from cantle_ai.testing.server.refusal import (
     Path,
     Refusal,
+    flag_of,
     known_fields,
+    limit_of,
     list_of,
     matching,
+    new_name,
+    number_of,
     object_of,
     text_of,
 )
 from cantle_ai.testing.server.schemas import check_schema
-from cantle_ai.testing.server.strictness import Strictness, check_bearer, check_json, check_key
+from cantle_ai.testing.server.strictness import (
+    Strictness,
+    check_bearer,
+    check_json,
+    check_key,
+    check_streamed,
+)
 
 __all__ = ["check_request"]
 
@@ -73,9 +83,8 @@ def check_request(headers: Mapping[str, str], data: bytes, strictness: Strictnes
     values = body.values
     known_fields(values, _FIELDS | set(strictness.extra_fields), "the request")
     text_of(values.get("model"), "model")
-    if values.get("stream") is not True:
-        raise Refusal("stream", "stream must be true: this server only streams")
-    limit = _limit(values)
+    check_streamed(values)
+    limit = limit_of(values.get("max_tokens"), 1, 10_000_000, "max_tokens")
     thinks = _thinking(values, limit, betas)
     _sampling(values, thinks)
     if "system" in values:
@@ -107,13 +116,6 @@ def _headers(headers: Mapping[str, str], strictness: Strictness) -> list[str]:
     return betas
 
 
-def _limit(values: JsonObject) -> int:
-    limit = values.get("max_tokens")
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 10_000_000:
-        raise Refusal("max-tokens", f"max_tokens is {limit!r}: it must be a whole number from 1 to 10000000")
-    return limit
-
-
 def _thinking(values: JsonObject, limit: int, betas: list[str]) -> bool:
     """Whether the model may think."""
     if "thinking" not in values:
@@ -142,9 +144,7 @@ def _thinking(values: JsonObject, limit: int, betas: list[str]) -> bool:
 
 def _sampling(values: JsonObject, thinks: bool) -> None:
     for name in ("temperature", "top_p"):
-        number = values.get(name, 0)
-        if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number <= 1:
-            raise Refusal("range", f"{name} is {number!r}: it must be a number from 0 to 1")
+        number_of(values.get(name, 0), 0, 1, name)
     if thinks and values.get("temperature", 1) != 1:
         raise Refusal("temperature", "temperature may only be set to 1 when thinking is enabled")
     if thinks and "top_k" in values:
@@ -195,15 +195,11 @@ def _tools(value: Json) -> None:
         path = f"tools[{index}]"
         tool = object_of(item, path)
         known_fields(tool, _TOOL_FIELDS, path)
-        name = matching(tool.get("name"), TOOL_NAME, f"{path}.name")
-        if name in names:
-            raise Refusal("tool-name", f"{path}.name is {name!r}: tool names must be unique")
-        names.add(name)
+        new_name(tool.get("name"), TOOL_NAME, names, f"{path}.name")
         if "description" in tool:
             text_of(tool["description"], f"{path}.description")
         for flag in ("strict", "eager_input_streaming", "defer_loading"):
-            if not isinstance(tool.get(flag, False), bool):
-                raise Refusal("type", f"{path}.{flag} must be true or false")
+            flag_of(tool.get(flag, False), f"{path}.{flag}")
         schema = object_of(tool.get("input_schema"), f"{path}.input_schema")
         check_schema(schema, f"{path}.input_schema")
         if tool.get("strict") is True:

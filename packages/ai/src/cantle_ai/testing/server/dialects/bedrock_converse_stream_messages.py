@@ -11,6 +11,7 @@ import binascii
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.server.images import check_image
+from cantle_ai.testing.server.open_calls import OpenCalls
 from cantle_ai.testing.server.refusal import (
     Path,
     Refusal,
@@ -34,7 +35,7 @@ _MEMBERS = {
 
 def check_messages(value: Json) -> bool:
     """Refuse a conversation that somebody would refuse. Whether it calls tools."""
-    calls = _Calls()
+    calls = OpenCalls()
     role = ""
     for index, item in enumerate(list_of(value, "messages")):
         path = f"messages.{index}"
@@ -54,9 +55,11 @@ def check_messages(value: Json) -> bool:
         if blocks[0][0] == "cachePoint":
             raise Refusal("cache-point", f"{path}.content.0: a cachePoint must follow what it caches")
         if role == "user":
-            calls.answered(blocks, path)
+            _answers(blocks, calls, path)
         else:
-            calls.ask(blocks, path)
+            for name, block in blocks:
+                if name == "toolUse":
+                    calls.ask(str(block["toolUseId"]), path)
             if blocks[-1][0] == "reasoningContent":
                 raise Refusal(
                     "thinking", f"{path}: the final block in an assistant message cannot be thinking"
@@ -171,42 +174,14 @@ def _reasoning(value: Json, path: Path) -> None:
     text_of(text.get("signature"), f"{path}.reasoningText.signature")
 
 
-class _Calls:
-    """The tool calls of a conversation: each is answered once, at the start of the message after its own."""
-
-    def __init__(self) -> None:
-        self.any = False
-        self._seen: set[str] = set()
-        self._open: list[str] = []
-
-    def ask(self, blocks: list[tuple[str, JsonObject]], path: Path) -> None:
-        for name, block in blocks:
-            if name != "toolUse":
-                continue
-            call_id = str(block["toolUseId"])
-            if call_id in self._seen:
-                raise Refusal("call-id", f"{path}: toolUse ids must be unique, but {call_id!r} comes twice")
-            self.any = True
-            self._seen.add(call_id)
-            self._open.append(call_id)
-
-    def answered(self, blocks: list[tuple[str, JsonObject]], path: Path) -> None:
-        others = False
-        for name, block in blocks:
-            if name != "toolResult":
-                others = True
-                continue
-            call_id = str(block["toolUseId"])
-            if others:
-                raise Refusal("order", f"{path}: toolResult blocks must come before all other content")
-            if call_id not in self._open:
-                raise Refusal(
-                    "call-id",
-                    f"{path}: the number of toolResult blocks exceeds the number of toolUse blocks of the "
-                    f"previous turn: {call_id!r} was not asked",
-                )
-            self._open.remove(call_id)
-        if self._open:
-            raise Refusal(
-                "unanswered", f"{path}: expected toolResult blocks for the ids {', '.join(self._open)}"
-            )
+def _answers(blocks: list[tuple[str, JsonObject]], calls: OpenCalls, path: Path) -> None:
+    """The results of all calls of the message before stand at the start of this one."""
+    others = False
+    for name, block in blocks:
+        if name != "toolResult":
+            others = True
+            continue
+        if others:
+            raise Refusal("order", f"{path}: toolResult blocks must come before all other content")
+        calls.answer(str(block["toolUseId"]), path)
+    calls.all_answered(path)

@@ -19,7 +19,17 @@ from cantle_ai.testing.server.dialects.bedrock_converse_stream_messages import (
     check_messages,
     only_member,
 )
-from cantle_ai.testing.server.refusal import Refusal, known_fields, list_of, matching, object_of, text_of
+from cantle_ai.testing.server.refusal import (
+    Refusal,
+    flag_of,
+    known_fields,
+    limit_of,
+    list_of,
+    new_name,
+    number_of,
+    object_of,
+    text_of,
+)
 from cantle_ai.testing.server.schemas import check_schema
 from cantle_ai.testing.server.strictness import Strictness, check_bearer, check_json
 
@@ -89,14 +99,9 @@ def _inference(values: JsonObject) -> int:
     """The output limit. Without one Bedrock cuts answers at a limit of its own."""
     config = object_of(values.get("inferenceConfig"), "inferenceConfig")
     known_fields(config, {"maxTokens", "temperature", "topP", "stopSequences"}, "inferenceConfig")
-    limit = config.get("maxTokens")
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise Refusal("max-tokens", f"inferenceConfig.maxTokens is {limit!r}: it must be a number from 1")
     for name in ("temperature", "topP"):
-        number = config.get(name, 0)
-        if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number <= 1:
-            raise Refusal("range", f"inferenceConfig.{name} is {number!r}: it must be a number from 0 to 1")
-    return limit
+        number_of(config.get(name, 0), 0, 1, f"inferenceConfig.{name}")
+    return limit_of(config.get("maxTokens"), 1, None, "inferenceConfig.maxTokens")
 
 
 def _model_fields(values: JsonObject, limit: int) -> bool:
@@ -139,15 +144,10 @@ def _tools(config: JsonObject, thinks: bool) -> None:
             continue
         spec = object_of(inner, f"{path}.toolSpec")
         known_fields(spec, {"name", "description", "inputSchema", "strict"}, f"{path}.toolSpec")
-        name = matching(spec.get("name"), TOOL_NAME, f"{path}.toolSpec.name")
-        if name in names:
-            raise Refusal("tool-name", f"{path}: the tool name {name!r} is not unique")
-        names.add(name)
+        new_name(spec.get("name"), TOOL_NAME, names, f"{path}.toolSpec.name")
         if "description" in spec:
             text_of(spec["description"], f"{path}.toolSpec.description")
-        strict = spec.get("strict", False)
-        if not isinstance(strict, bool):
-            raise Refusal("type", f"{path}.toolSpec.strict must be true or false")
+        strict = flag_of(spec.get("strict", False), f"{path}.toolSpec.strict")
         _, schema = only_member(spec.get("inputSchema"), {"json"}, f"{path}.toolSpec.inputSchema")
         where = f"{path}.toolSpec.inputSchema.json"
         check_schema(object_of(schema, where), where)

@@ -18,9 +18,12 @@ from cantle_ai.testing.server.dialects.google_contents import (
 from cantle_ai.testing.server.refusal import (
     Path,
     Refusal,
+    flag_of,
     known_fields,
+    limit_of,
     list_of,
     matching,
+    number_of,
     object_of,
     text_of,
 )
@@ -155,13 +158,9 @@ def _generation(value: Json, rules: ModelRules, tools: bool) -> int:
     """Checks `generationConfig`; gives the limit of the answer."""
     config = object_of(value, "generationConfig")
     known_fields(config, _GENERATION, "generationConfig")
-    limit = config.get("maxOutputTokens", 1)
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= _MOST_TOKENS:
-        raise Refusal("max-tokens", f"maxOutputTokens is {limit!r}: it must be from 1 to {_MOST_TOKENS}")
+    limit = limit_of(config.get("maxOutputTokens", 1), 1, _MOST_TOKENS, "maxOutputTokens")
     for name, top in (("temperature", 2), ("topP", 1)):
-        number = config.get(name, 0)
-        if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number <= top:
-            raise Refusal("range", f"{name} is {number!r}: it must be a number from 0 to {top}")
+        number_of(config.get(name, 0), 0, top, name)
     schemas = config.keys() & {"responseSchema", "responseJsonSchema"}
     json_type = config.get("responseMimeType") == "application/json"
     if schemas and (len(schemas) > 1 or not json_type):
@@ -178,8 +177,7 @@ def _generation(value: Json, rules: ModelRules, tools: bool) -> int:
 
 def _thinking(config: JsonObject, rules: ModelRules) -> None:
     known_fields(config, {"includeThoughts", "thinkingBudget", "thinkingLevel"}, "thinkingConfig")
-    if not isinstance(config.get("includeThoughts", True), bool):
-        raise Refusal("type", "thinkingConfig.includeThoughts must be true or false")
+    flag_of(config.get("includeThoughts", True), "thinkingConfig.includeThoughts")
     if "thinkingBudget" in config and "thinkingLevel" in config:
         raise Refusal("thinking", "you can only set one of thinking budget and thinking level")
     if "thinkingLevel" in config:

@@ -7,14 +7,16 @@ tool_calls".
 
 from __future__ import annotations
 
-import json
 import re
 
 from cantle_ai.codec import Json, JsonObject
-from cantle_ai.testing.server.images import check_image
+from cantle_ai.testing.server.images import check_image_url
+from cantle_ai.testing.server.open_calls import OpenCalls
 from cantle_ai.testing.server.refusal import (
     Path,
     Refusal,
+    arguments_of,
+    flag_of,
     known_fields,
     list_of,
     matching,
@@ -47,12 +49,11 @@ _PARTS = {
     "assistant": {"text", "thinking"},
     "tool": {"text", "image_url"},
 }
-_DATA_URL = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+-]+);base64,(.*)", re.DOTALL)
 
 
 def check_messages(value: Json) -> None:
     """Refuse a conversation that Mistral would refuse."""
-    calls = _Calls()
+    calls = OpenCalls()
     message: JsonObject = {}
     before = ""
     for index, item in enumerate(list_of(value, "messages")):
@@ -65,7 +66,8 @@ def check_messages(value: Json) -> None:
         if role not in _FOLLOWERS[before]:
             raise Refusal("order", f"{path}: unexpected role {role!r} after role {before!r}")
         if role == "tool":
-            calls.answer(message, path)
+            calls.answer(text_of(message.get("tool_call_id"), f"{path}.tool_call_id"), path)
+            matching(message.get("name"), TOOL_NAME, f"{path}.name")
         else:
             calls.all_answered(path)
         _content(role, message, calls, path)
@@ -77,13 +79,12 @@ def check_messages(value: Json) -> None:
         )
 
 
-def _content(role: str, message: JsonObject, calls: _Calls, path: Path) -> None:
+def _content(role: str, message: JsonObject, calls: OpenCalls, path: Path) -> None:
     content = message.get("content")
     if role == "assistant":
-        if not isinstance(message.get("prefix", False), bool):
-            raise Refusal("type", f"{path}.prefix must be true or false")
+        flag_of(message.get("prefix", False), f"{path}.prefix")
         if "tool_calls" in message:
-            calls.ask(list_of(message["tool_calls"], f"{path}.tool_calls"), f"{path}.tool_calls")
+            _ask(message["tool_calls"], calls, f"{path}.tool_calls")
             if content is None:
                 return
         elif content is None:
@@ -126,65 +127,25 @@ def _image(value: Json, path: Path) -> None:
     if isinstance(value, dict):
         known_fields(value, {"url", "detail"}, path)
         value = value.get("url")
-    url = text_of(value, path)
-    if url.startswith("https://"):
-        return
-    found = _DATA_URL.fullmatch(url)
-    if found is None:
-        raise Refusal("image", f"{path} is neither https nor a base64 data URL: {url[:40]!r}")
-    check_image(found[1], found[2], path)
+    check_image_url(text_of(value, path), path)
 
 
-class _Calls:
-    """The tool calls of a conversation: as many results as calls, directly after the message that asks."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-        self._open: list[str] = []
-
-    def ask(self, value: list[Json], path: Path) -> None:
-        for index, item in enumerate(value):
-            where = f"{path}[{index}]"
-            call = object_of(item, where)
-            known_fields(call, {"id", "type", "function", "index"}, where)
-            if call.get("type", "function") != "function":
-                raise Refusal("type", f"{where}.type must be 'function', not {call.get('type')!r}")
-            function = object_of(call.get("function"), f"{where}.function")
-            known_fields(function, {"name", "arguments"}, f"{where}.function")
-            matching(function.get("name"), TOOL_NAME, f"{where}.function.name")
-            _arguments(function.get("arguments"), f"{where}.function.arguments")
-            call_id = call.get("id")
-            if not isinstance(call_id, str) or re.fullmatch(CALL_ID, call_id) is None:
-                raise Refusal(
-                    "call-id",
-                    f"{where}.id: tool call id was {call_id!r} but must be a-z, A-Z, 0-9, with a length of 9",
-                )
-            if call_id in self._seen:
-                raise Refusal("call-id", f"{where}.id is {call_id!r}, which an earlier call has")
-            self._seen.add(call_id)
-            self._open.append(call_id)
-
-    def answer(self, message: JsonObject, path: Path) -> None:
-        call_id = text_of(message.get("tool_call_id"), f"{path}.tool_call_id")
-        if call_id not in self._open:
+def _ask(value: Json, calls: OpenCalls, path: Path) -> None:
+    for index, item in enumerate(list_of(value, path)):
+        where = f"{path}[{index}]"
+        call = object_of(item, where)
+        known_fields(call, {"id", "type", "function", "index"}, where)
+        if call.get("type", "function") != "function":
+            raise Refusal("type", f"{where}.type must be 'function', not {call.get('type')!r}")
+        function = object_of(call.get("function"), f"{where}.function")
+        known_fields(function, {"name", "arguments"}, f"{where}.function")
+        matching(function.get("name"), TOOL_NAME, f"{where}.function.name")
+        if not isinstance(function.get("arguments"), dict):
+            arguments_of(function.get("arguments"), f"{where}.function.arguments")
+        call_id = call.get("id")
+        if not isinstance(call_id, str) or re.fullmatch(CALL_ID, call_id) is None:
             raise Refusal(
-                "call-id", f"{path} answers the call {call_id!r}, which the turn before did not ask"
+                "call-id",
+                f"{where}.id: tool call id was {call_id!r} but must be a-z, A-Z, 0-9, with a length of 9",
             )
-        matching(message.get("name"), TOOL_NAME, f"{path}.name")
-        self._open.remove(call_id)
-
-    def all_answered(self, path: Path) -> None:
-        if self._open:
-            raise Refusal("unanswered", f"{path}: not the same number of function calls and responses")
-
-
-def _arguments(value: Json, path: Path) -> None:
-    if isinstance(value, dict):
-        return
-    text = text_of(value, path)
-    try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Refusal("arguments", f"{path} is not JSON: {error}") from None
-    if not isinstance(arguments, dict):
-        raise Refusal("arguments", f"{path} must be a JSON object, as text, not {text[:40]!r}")
+        calls.ask(call_id, where)

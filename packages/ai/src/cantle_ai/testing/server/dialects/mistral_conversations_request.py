@@ -12,9 +12,19 @@ from typing import cast
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.server.body import Body, read_body
 from cantle_ai.testing.server.dialects.mistral_conversations_messages import TOOL_NAME, check_messages
-from cantle_ai.testing.server.refusal import Refusal, known_fields, list_of, matching, object_of, text_of
+from cantle_ai.testing.server.refusal import (
+    Refusal,
+    flag_of,
+    known_fields,
+    limit_of,
+    list_of,
+    new_name,
+    number_of,
+    object_of,
+    text_of,
+)
 from cantle_ai.testing.server.schemas import check_schema
-from cantle_ai.testing.server.strictness import Strictness, check_bearer, check_json
+from cantle_ai.testing.server.strictness import Strictness, check_bearer, check_json, check_streamed
 
 __all__ = ["check_request"]
 
@@ -45,11 +55,8 @@ def check_request(headers: Mapping[str, str], data: bytes, strictness: Strictnes
     values = body.values
     known_fields(values, _FIELDS | set(strictness.extra_fields), "the request")
     text_of(values.get("model"), "model")
-    if values.get("stream") is not True:
-        raise Refusal("stream", "stream must be true: this server only streams")
-    limit = values.get("max_tokens", 0)
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-        raise Refusal("max-tokens", f"max_tokens is {limit!r}: it must be a whole number from 0")
+    check_streamed(values)
+    limit = limit_of(values.get("max_tokens", 0), 0, None, "max_tokens")
     _sampling(values)
     _thinking(values)
     if "tools" in values:
@@ -65,9 +72,7 @@ def check_request(headers: Mapping[str, str], data: bytes, strictness: Strictnes
 
 def _sampling(values: JsonObject) -> None:
     for name, (low, high) in _RANGES.items():
-        number = values.get(name, low)
-        if not isinstance(number, int | float) or isinstance(number, bool) or not low <= number <= high:
-            raise Refusal("range", f"{name} is {number!r}: it must be a number from {low} to {high}")
+        number_of(values.get(name, low), low, high, name)
 
 
 def _thinking(values: JsonObject) -> None:
@@ -89,14 +94,10 @@ def _tools(value: Json) -> None:
             raise Refusal("type", f"{path}.type must be 'function', not {tool.get('type')!r}")
         function = object_of(tool.get("function"), f"{path}.function")
         known_fields(function, {"name", "description", "parameters", "strict"}, f"{path}.function")
-        name = matching(function.get("name"), TOOL_NAME, f"{path}.function.name")
-        if name in names:
-            raise Refusal("tool-name", f"{path}.function.name is {name!r}, which an earlier tool has")
-        names.add(name)
+        new_name(function.get("name"), TOOL_NAME, names, f"{path}.function.name")
         if not isinstance(function.get("description", ""), str):
             raise Refusal("type", f"{path}.function.description must be a string")
-        if not isinstance(function.get("strict", False), bool):
-            raise Refusal("type", f"{path}.function.strict must be true or false")
+        flag_of(function.get("strict", False), f"{path}.function.strict")
         where = f"{path}.function.parameters"
         check_schema(object_of(function.get("parameters"), where), where)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 from cantle_ai.codec import Json, JsonObject
-from cantle_ai.testing.server.images import check_image
+from cantle_ai.testing.server.images import check_image_url
+from cantle_ai.testing.server.open_calls import OpenCalls
 from cantle_ai.testing.server.refusal import (
     Path,
     Refusal,
+    arguments_of,
     known_fields,
     list_of,
     matching,
@@ -39,13 +38,11 @@ _FIELDS = {
     "tool": {"role", "content", "tool_call_id", "name"},
 }
 
-_DATA_URL = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+-]+);base64,(.*)", re.DOTALL)
-
 
 def check_messages(value: Json) -> None:
     """Refuse a conversation that some vendor would refuse."""
     messages = [object_of(message, f"messages[{i}]") for i, message in enumerate(list_of(value, "messages"))]
-    calls = _Calls()
+    calls = OpenCalls()
     before = ""
     for index, message in enumerate(messages):
         path = f"messages[{index}]"
@@ -72,17 +69,17 @@ def _order(role: str, before: str, index: int, path: Path) -> None:
         raise Refusal("order", f"{path}: an assistant message follows another one")
 
 
-def _content(role: str, message: JsonObject, calls: _Calls, path: Path) -> None:
+def _content(role: str, message: JsonObject, calls: OpenCalls, path: Path) -> None:
     content = message.get("content")
     match role:
         case "user":
             _parts(content, f"{path}.content", images=True)
         case "tool":
-            calls.answer(message, path)
+            calls.answer(text_of(message.get("tool_call_id"), f"{path}.tool_call_id"), path)
             _parts(content, f"{path}.content", images=False)
         case "assistant":
             if "tool_calls" in message:
-                calls.ask(list_of(message["tool_calls"], f"{path}.tool_calls"), f"{path}.tool_calls")
+                _ask(message["tool_calls"], calls, f"{path}.tool_calls")
             if content is not None or "tool_calls" not in message:
                 _parts(content, f"{path}.content", images=False)
         case _:
@@ -109,58 +106,18 @@ def _parts(content: Json, path: Path, *, images: bool) -> None:
 
 def _image(image: JsonObject, path: Path) -> None:
     known_fields(image, {"url", "detail"}, path)
-    url = text_of(image.get("url"), f"{path}.url")
-    if url.startswith("https://"):
-        return
-    found = _DATA_URL.fullmatch(url)
-    if found is None:
-        raise Refusal("image", f"{path}.url is neither https nor a base64 data URL: {url[:40]!r}")
-    check_image(found[1], found[2], f"{path}.url")
+    check_image_url(text_of(image.get("url"), f"{path}.url"), f"{path}.url")
 
 
-class _Calls:
-    """The tool calls of a conversation: each is answered once, directly after the message that asks."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-        self._open: list[str] = []
-
-    def ask(self, value: list[Json], path: Path) -> None:
-        for index, item in enumerate(value):
-            where = f"{path}[{index}]"
-            call = object_of(item, where)
-            known_fields(call, {"id", "type", "function"}, where)
-            if call.get("type") != "function":
-                raise Refusal("type", f"{where}.type must be 'function', not {call.get('type')!r}")
-            function = object_of(call.get("function"), f"{where}.function")
-            known_fields(function, {"name", "arguments"}, f"{where}.function")
-            matching(function.get("name"), TOOL_NAME, f"{where}.function.name")
-            _arguments(function.get("arguments"), f"{where}.function.arguments")
-            call_id = matching(call.get("id"), CALL_ID, f"{where}.id")
-            if call_id in self._seen:
-                raise Refusal("call-id", f"{where}.id is {call_id!r}, which an earlier call has")
-            self._seen.add(call_id)
-            self._open.append(call_id)
-
-    def answer(self, message: JsonObject, path: Path) -> None:
-        call_id = text_of(message.get("tool_call_id"), f"{path}.tool_call_id")
-        if call_id not in self._open:
-            known = "was answered before" if call_id in self._seen else "was never asked"
-            raise Refusal(
-                "call-id", f"{path} answers the call {call_id!r}, which {known} in the turn before it"
-            )
-        self._open.remove(call_id)
-
-    def all_answered(self, path: Path) -> None:
-        if self._open:
-            raise Refusal("unanswered", f"{path}: no tool message answers the calls {', '.join(self._open)}")
-
-
-def _arguments(value: Json, path: Path) -> None:
-    text = text_of(value, path)
-    try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Refusal("arguments", f"{path} is not JSON: {error}") from None
-    if not isinstance(arguments, dict):
-        raise Refusal("arguments", f"{path} must be a JSON object, as text, not {text[:40]!r}")
+def _ask(value: Json, calls: OpenCalls, path: Path) -> None:
+    for index, item in enumerate(list_of(value, path)):
+        where = f"{path}[{index}]"
+        call = object_of(item, where)
+        known_fields(call, {"id", "type", "function"}, where)
+        if call.get("type") != "function":
+            raise Refusal("type", f"{where}.type must be 'function', not {call.get('type')!r}")
+        function = object_of(call.get("function"), f"{where}.function")
+        known_fields(function, {"name", "arguments"}, f"{where}.function")
+        matching(function.get("name"), TOOL_NAME, f"{where}.function.name")
+        arguments_of(function.get("arguments"), f"{where}.function.arguments")
+        calls.ask(matching(call.get("id"), CALL_ID, f"{where}.id"), where)

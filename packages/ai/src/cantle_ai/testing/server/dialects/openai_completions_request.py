@@ -8,9 +8,20 @@ from typing import cast
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.server.body import Body, read_body
 from cantle_ai.testing.server.dialects.openai_completions_messages import TOOL_NAME, check_messages
-from cantle_ai.testing.server.refusal import Refusal, known_fields, list_of, matching, object_of, text_of
+from cantle_ai.testing.server.refusal import (
+    Refusal,
+    flag_of,
+    known_fields,
+    limit_of,
+    list_of,
+    matching,
+    new_name,
+    number_of,
+    object_of,
+    text_of,
+)
 from cantle_ai.testing.server.schemas import check_schema
-from cantle_ai.testing.server.strictness import Strictness, check_bearer, check_json
+from cantle_ai.testing.server.strictness import Strictness, check_bearer, check_json, check_streamed
 
 __all__ = ["check_request"]
 
@@ -52,26 +63,21 @@ def check_request(headers: Mapping[str, str], data: bytes, strictness: Strictnes
 
 
 def _stream(values: JsonObject) -> None:
-    if values.get("stream") is not True:
-        raise Refusal("stream", "stream must be true: this server only streams")
+    check_streamed(values)
     if "stream_options" in values:
         options = object_of(values["stream_options"], "stream_options")
         known_fields(options, {"include_usage", "include_obfuscation"}, "stream_options")
-        if not all(isinstance(value, bool) for value in options.values()):
-            raise Refusal("type", "the values of stream_options must be true or false")
+        for name, value in options.items():
+            flag_of(value, f"stream_options.{name}")
 
 
 def _limits(values: JsonObject) -> None:
     if "max_tokens" in values and "max_completion_tokens" in values:
         raise Refusal("max-tokens", "max_tokens and max_completion_tokens cannot both be given")
     for name in ("max_tokens", "max_completion_tokens"):
-        limit = values.get(name, 1)
-        if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 1_000_000:
-            raise Refusal("max-tokens", f"{name} is {limit!r}: it must be a whole number from 1 to 1000000")
+        limit_of(values.get(name, 1), 1, 1_000_000, name)
     for name, top in (("temperature", 2), ("top_p", 1)):
-        number = values.get(name, 0)
-        if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number <= top:
-            raise Refusal("range", f"{name} is {number!r}: it must be a number from 0 to {top}")
+        number_of(values.get(name, 0), 0, top, name)
     effort = values.get("reasoning_effort", "low")
     if effort not in _EFFORTS:
         raise Refusal("effort", f"reasoning_effort is {effort!r}: it must be {', '.join(_EFFORTS)}")
@@ -90,15 +96,10 @@ def _tools(value: Json) -> None:
             raise Refusal("type", f"{path}.type must be 'function', not {tool.get('type')!r}")
         function = object_of(tool.get("function"), f"{path}.function")
         known_fields(function, {"name", "description", "parameters", "strict"}, f"{path}.function")
-        name = matching(function.get("name"), TOOL_NAME, f"{path}.function.name")
-        if name in names:
-            raise Refusal("tool-name", f"{path}.function.name is {name!r}, which another tool has")
-        names.add(name)
+        new_name(function.get("name"), TOOL_NAME, names, f"{path}.function.name")
         if "description" in function:
             text_of(function["description"], f"{path}.function.description")
-        strict = function.get("strict", False)
-        if not isinstance(strict, bool):
-            raise Refusal("type", f"{path}.function.strict must be true or false, not {strict!r}")
+        strict = flag_of(function.get("strict", False), f"{path}.function.strict")
         parameters = object_of(function.get("parameters"), f"{path}.function.parameters")
         check_schema(parameters, f"{path}.function.parameters", strict=strict)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 from cantle_ai.codec import Json, JsonObject
-from cantle_ai.testing.server.images import check_image
+from cantle_ai.testing.server.images import check_image_url
+from cantle_ai.testing.server.open_calls import OpenCalls
 from cantle_ai.testing.server.refusal import (
     Path,
     Refusal,
+    arguments_of,
     known_fields,
     list_of,
     matching,
@@ -22,7 +21,6 @@ __all__ = ["TOOL_NAME", "check_input"]
 TOOL_NAME = r"[A-Za-z0-9_-]{1,64}"
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
 _ID_REST = r"[A-Za-z0-9_-]{1,60}"
-_DATA_URL = re.compile(r"data:([a-z0-9.+-]+/[a-z0-9.+-]+);base64,(.*)", re.DOTALL)
 _STATUS = ("in_progress", "completed", "incomplete")
 _CALLS = {"function_call": "fc_", "custom_tool_call": "ctc_"}
 _OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
@@ -67,8 +65,8 @@ class _Conversation:
     def __init__(self, *, stored: bool) -> None:
         self._stored = stored
         self._ids: set[str] = set()
-        self._calls: dict[str, str] = {}
-        self._open: list[str] = []
+        self._calls = OpenCalls()
+        self._kinds: dict[str, str] = {}
         self._reasoning: Path | None = None
         self._said = False
 
@@ -93,7 +91,7 @@ class _Conversation:
     def end(self) -> None:
         if self._reasoning is not None:
             raise Refusal("reasoning", f"{self._reasoning}: reasoning without the item that must follow it")
-        self._all_answered("the end of input")
+        self._calls.all_answered("the end of input")
         if not self._said:
             raise Refusal("empty", "input holds nothing that was said")
 
@@ -120,7 +118,7 @@ class _Conversation:
         if role in ("system", "developer") and not first:
             raise Refusal("order", f"{path}: instructions must be the first item, and the only ones")
         if role != "assistant":  # an answer may go on after its calls
-            self._all_answered(path)
+            self._calls.all_answered(path)
         self._said = self._said or role in ("user", "assistant")
         if role == "assistant" and isinstance(item.get("content"), list):
             _output_message(item, path)
@@ -157,33 +155,24 @@ class _Conversation:
             matching(item["id"], _CALLS[kind] + _ID_REST, f"{path}.id")
         matching(item.get("name"), TOOL_NAME, f"{path}.name")
         call_id = matching(item.get("call_id"), _CALL_ID, f"{path}.call_id")
-        if call_id in self._calls:
-            raise Refusal("call-id", f"{path}.call_id is {call_id!r}, which an earlier call has")
+        self._calls.ask(call_id, path)
         if kind == "function_call":
-            _arguments(item.get("arguments"), f"{path}.arguments")
+            arguments_of(item.get("arguments"), f"{path}.arguments")
         elif not isinstance(item.get("input"), str):
             raise Refusal("type", f"{path}.input must be a string")
-        self._calls[call_id] = kind
-        self._open.append(call_id)
+        self._kinds[call_id] = kind
 
     def _output(self, item: JsonObject, kind: str, path: Path) -> None:
         known_fields(item, _FIELDS[kind], path)
         call_id = text_of(item.get("call_id"), f"{path}.call_id")
-        if call_id not in self._open:
-            known = "was answered before" if call_id in self._calls else "was never asked"
-            raise Refusal("call-id", f"{path} answers the call {call_id!r}, which {known}")
-        if self._calls[call_id] != _OUTPUTS[kind]:
-            raise Refusal("call-id", f"{path} is a {kind}, but {call_id!r} is a {self._calls[call_id]}")
-        self._open.remove(call_id)
+        self._calls.answer(call_id, path)
+        if self._kinds[call_id] != _OUTPUTS[kind]:
+            raise Refusal("call-id", f"{path} is a {kind}, but {call_id!r} is a {self._kinds[call_id]}")
         output = item.get("output")
         if isinstance(output, list):
             _parts(output, f"{path}.output")
         else:
             text_of(output, f"{path}.output")
-
-    def _all_answered(self, path: Path) -> None:
-        if self._open:
-            raise Refusal("unanswered", f"{path}: no output for the calls {', '.join(self._open)}")
 
 
 def _output_message(item: JsonObject, path: Path) -> None:
@@ -231,20 +220,4 @@ def _parts(content: list[Json], path: Path) -> None:
 def _image(part: JsonObject, path: Path) -> None:
     if part.get("detail", "auto") not in ("auto", "low", "high", "original"):
         raise Refusal("value", f"{path}.detail is {part['detail']!r}")
-    url = text_of(part.get("image_url"), f"{path}.image_url")
-    if url.startswith("https://"):
-        return
-    found = _DATA_URL.fullmatch(url)
-    if found is None:
-        raise Refusal("image", f"{path}.image_url is neither https nor a base64 data URL: {url[:40]!r}")
-    check_image(found[1], found[2], f"{path}.image_url")
-
-
-def _arguments(value: Json, path: Path) -> None:
-    text = text_of(value, path)
-    try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Refusal("arguments", f"{path} is not JSON: {error}") from None
-    if not isinstance(arguments, dict):
-        raise Refusal("arguments", f"{path} must be a JSON object, as text, not {text[:40]!r}")
+    check_image_url(text_of(part.get("image_url"), f"{path}.image_url"), f"{path}.image_url")

@@ -7,9 +7,19 @@ from collections.abc import Mapping
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.server.body import Body, read_body
 from cantle_ai.testing.server.dialects.openai_responses_input import TOOL_NAME, check_input
-from cantle_ai.testing.server.refusal import Refusal, known_fields, list_of, matching, object_of, text_of
+from cantle_ai.testing.server.refusal import (
+    Refusal,
+    flag_of,
+    known_fields,
+    limit_of,
+    list_of,
+    matching,
+    number_of,
+    object_of,
+    text_of,
+)
 from cantle_ai.testing.server.schemas import check_schema
-from cantle_ai.testing.server.strictness import Strictness
+from cantle_ai.testing.server.strictness import Strictness, check_streamed
 
 __all__ = ["check_body"]
 
@@ -55,8 +65,7 @@ def check_body(data: bytes, strictness: Strictness, needed: Mapping[str, str]) -
         if body.raw.get(name) != wanted:
             raise Refusal("field", f"{name} must be {wanted}")
     text_of(values.get("model"), "model")
-    if values.get("stream") is not True:
-        raise Refusal("stream", "stream must be true: this server only streams")
+    check_streamed(values)
     _limits(values)
     _thinking(values)
     _cache(values)
@@ -74,16 +83,11 @@ def check_body(data: bytes, strictness: Strictness, needed: Mapping[str, str]) -
 
 
 def _limits(values: JsonObject) -> None:
-    limit = values.get("max_output_tokens", 16)
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 16 <= limit <= 1_000_000:
-        raise Refusal("max-tokens", f"max_output_tokens is {limit!r}: it must be a whole number from 16 on")
+    limit_of(values.get("max_output_tokens", 16), 16, 1_000_000, "max_output_tokens")
     for name, top in (("temperature", 2), ("top_p", 1)):
-        number = values.get(name, 0)
-        if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number <= top:
-            raise Refusal("range", f"{name} is {number!r}: it must be a number from 0 to {top}")
+        number_of(values.get(name, 0), 0, top, name)
     for name in ("store", "parallel_tool_calls", "background"):
-        if not isinstance(values.get(name, False), bool):
-            raise Refusal("type", f"{name} must be true or false, not {values[name]!r}")
+        flag_of(values.get(name, False), name)
     _words(values, _ONE_OF, "")
 
 
