@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cantle_ai.abort import AbortController, AbortError, AbortSignal
+    from cantle_ai.apis.port import WireApi
+    from cantle_ai.auth.credential_file import CredentialFile
+    from cantle_ai.auth.request_auth import RequestAuth
+    from cantle_ai.codec import JsonObject
     from cantle_ai.content import (
         Content,
         ImageContent,
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
         StreamOptions,
         ToolChoice,
     )
+    from cantle_ai.model_entries import ModelEntry
     from cantle_ai.model_patterns import ModelPatternError, resolve_model
     from cantle_ai.models import Models
     from cantle_ai.models_file import ModelsFile, load_models_file
@@ -51,7 +56,9 @@ if TYPE_CHECKING:
     from cantle_ai.retry import delay_ms, retryable
     from cantle_ai.retry_policy import RetryPolicy
     from cantle_ai.shortcuts import ask, complete
+    from cantle_ai.sse import ServerSentEvent
     from cantle_ai.stream import AssistantMessageStream, StreamFunction, StreamReader
+    from cantle_ai.transport.port import HttpRequest, HttpResponse, Transport
     from cantle_ai.usage import Cost, Price, PriceTier, Usage, cost_of, total_usage
 
 __all__ = [
@@ -67,10 +74,15 @@ __all__ = [
     "Content",
     "Context",
     "Cost",
+    "CredentialFile",
     "ErrorDetails",
+    "HttpRequest",
+    "HttpResponse",
     "ImageContent",
+    "JsonObject",
     "Message",
     "Model",
+    "ModelEntry",
     "ModelPatternError",
     "Models",
     "ModelsFile",
@@ -80,8 +92,10 @@ __all__ = [
     "ProjectionReport",
     "Provider",
     "ProviderError",
+    "RequestAuth",
     "ResponseSchema",
     "RetryPolicy",
+    "ServerSentEvent",
     "StopReason",
     "StreamFunction",
     "StreamOptions",
@@ -93,10 +107,12 @@ __all__ = [
     "ToolChoice",
     "ToolDefinition",
     "ToolResultMessage",
+    "Transport",
     "UnknownContent",
     "UnknownMessage",
     "Usage",
     "UserMessage",
+    "WireApi",
     "ask",
     "complete",
     "cost_of",
@@ -122,10 +138,15 @@ _MODULES = {
     "Content": "cantle_ai.content",
     "Context": "cantle_ai.context",
     "Cost": "cantle_ai.usage",
+    "CredentialFile": "cantle_ai.auth.credential_file",
     "ErrorDetails": "cantle_ai.errors",
+    "HttpRequest": "cantle_ai.transport.port",
+    "HttpResponse": "cantle_ai.transport.port",
     "ImageContent": "cantle_ai.content",
+    "JsonObject": "cantle_ai.codec",
     "Message": "cantle_ai.messages",
     "Model": "cantle_ai.model",
+    "ModelEntry": "cantle_ai.model_entries",
     "ModelPatternError": "cantle_ai.model_patterns",
     "Models": "cantle_ai.models",
     "ModelsFile": "cantle_ai.models_file",
@@ -135,8 +156,10 @@ _MODULES = {
     "ProjectionReport": "cantle_ai.history",
     "Provider": "cantle_ai.model",
     "ProviderError": "cantle_ai.errors",
+    "RequestAuth": "cantle_ai.auth.request_auth",
     "ResponseSchema": "cantle_ai.model",
     "RetryPolicy": "cantle_ai.retry_policy",
+    "ServerSentEvent": "cantle_ai.sse",
     "StopReason": "cantle_ai.messages",
     "StreamFunction": "cantle_ai.stream",
     "StreamOptions": "cantle_ai.model",
@@ -148,10 +171,12 @@ _MODULES = {
     "ToolChoice": "cantle_ai.model",
     "ToolDefinition": "cantle_ai.context",
     "ToolResultMessage": "cantle_ai.messages",
+    "Transport": "cantle_ai.transport.port",
     "UnknownContent": "cantle_ai.content",
     "UnknownMessage": "cantle_ai.messages",
     "Usage": "cantle_ai.usage",
     "UserMessage": "cantle_ai.messages",
+    "WireApi": "cantle_ai.apis.port",
     "ask": "cantle_ai.shortcuts",
     "complete": "cantle_ai.shortcuts",
     "cost_of": "cantle_ai.usage",
