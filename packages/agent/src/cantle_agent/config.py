@@ -7,7 +7,7 @@ once that is aborted, it has :attr:`LoopConfig.grace` seconds before it is cance
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
@@ -43,9 +43,6 @@ __all__ = [
     "ShouldStopAfterTurn",
     "TransformContext",
 ]
-
-_T = TypeVar("_T")
-_OrAwaitable: TypeAlias = _T | Awaitable[_T]
 
 GRACE_SECONDS = 5.0
 """Time for a tool or hook to stop by itself. The reference gives a process as long before it is killed."""
@@ -138,32 +135,35 @@ class NextTurn(Struct, frozen=True, kw_only=True):
 
 
 TransformContext: TypeAlias = Callable[
-    [list[AgentMessage], AbortSignal], _OrAwaitable[Sequence[AgentMessage]]
+    [list[AgentMessage], AbortSignal], Sequence[AgentMessage] | Awaitable[Sequence[AgentMessage]]
 ]
 """Chooses what of the transcript a request is made from. Gets a copy of the list; tools and prompt are not its matter."""
 
-ConvertToLlm: TypeAlias = Callable[[Sequence[AgentMessage]], _OrAwaitable[Sequence[Message]]]
+ConvertToLlm: TypeAlias = Callable[[Sequence[AgentMessage]], Sequence[Message] | Awaitable[Sequence[Message]]]
 """Agent messages as a model is sent them."""
 
 AdmitImages: TypeAlias = Callable[
-    [Sequence[UserContent], Model, AbortSignal], _OrAwaitable[Sequence[UserContent]]
+    [Sequence[UserContent], Model, AbortSignal], Sequence[UserContent] | Awaitable[Sequence[UserContent]]
 ]
 """Content that holds images as it may enter the transcript, for a model that is asked with it next.
 
 Called once for each message and result that has any. What it raises becomes a text in place of the images.
 """
 
-GetApiKey: TypeAlias = Callable[[str], _OrAwaitable[str | None]]
+GetApiKey: TypeAlias = Callable[[str], str | None | Awaitable[str | None]]
 """The key for a provider, at each request; None leaves it to the provider's configuration."""
 
-BeforeToolCall: TypeAlias = Callable[[RequestedToolCall], _OrAwaitable[Block | ChangeArguments | None]]
-Gate: TypeAlias = Callable[[RequestedToolCall], _OrAwaitable[Block | None]]
-AfterToolCall: TypeAlias = Callable[[FinishedToolCall], _OrAwaitable[ResultChange | None]]
+BeforeToolCall: TypeAlias = Callable[
+    [RequestedToolCall],
+    Block | ChangeArguments | None | Awaitable[Block | ChangeArguments | None],
+]
+Gate: TypeAlias = Callable[[RequestedToolCall], Block | None | Awaitable[Block | None]]
+AfterToolCall: TypeAlias = Callable[[FinishedToolCall], ResultChange | None | Awaitable[ResultChange | None]]
 
-PrepareNextTurn: TypeAlias = Callable[[FinishedTurn], _OrAwaitable[NextTurn | None]]
+PrepareNextTurn: TypeAlias = Callable[[FinishedTurn], NextTurn | None | Awaitable[NextTurn | None]]
 """Called before each turn of a run but its first."""
 
-ShouldStopAfterTurn: TypeAlias = Callable[[FinishedTurn], _OrAwaitable[bool]]
+ShouldStopAfterTurn: TypeAlias = Callable[[FinishedTurn], bool | Awaitable[bool]]
 """Ends the run after a turn. What is queued stays queued."""
 
 

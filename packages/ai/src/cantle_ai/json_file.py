@@ -14,7 +14,6 @@ import msgspec
 
 from cantle_ai.codec import JsonObject
 from cantle_ai.errors import ConfigurationError
-from cantle_ai.file_lock import held_lock
 from cantle_ai.system_errors import reason_of
 
 __all__ = ["JSON_LOCK_SECONDS", "check_json_file", "read_json_file", "update_json_file"]
@@ -61,6 +60,8 @@ def check_json_file(path: Path) -> None:
 def _updated(
     path: Path, change: Callable[[JsonObject], None], mode: int | None, *, replace: bool = True
 ) -> JsonObject:
+    from cantle_ai.file_lock import held_lock
+
     target = Path(os.path.realpath(path))
     lock = target.with_name(target.name + ".lock")
     try:

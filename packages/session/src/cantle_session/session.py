@@ -52,7 +52,6 @@ from cantle_session.lines import (
 from cantle_session.projection import PathView, SessionContext, project
 from cantle_session.stamps import check_session_id, iso_time, new_entry_id, new_session_id
 from cantle_session.storage.jsonl import JsonlStorage
-from cantle_session.storage.memory import MemoryStorage
 from cantle_session.tree import ROOT, Tree
 
 if TYPE_CHECKING:
@@ -122,6 +121,8 @@ class Session:
     @classmethod
     def in_memory(cls, cwd: str | os.PathLike[str], *, session_id: str | None = None) -> Self:
         """A new session that is written nowhere."""
+        from cantle_session.storage.memory import MemoryStorage
+
         header = _new_header(cwd, session_id, None)
         storage = MemoryStorage()
         storage.append([encode_header(header)])

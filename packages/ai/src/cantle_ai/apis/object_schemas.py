@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cantle_ai.apis.schema_nodes import resolved
 from cantle_ai.codec import Json, JsonObject
 
 __all__ = ["plain_object"]
@@ -50,6 +49,8 @@ def _parts(node: Json, root: JsonObject, always: bool, depth: int) -> Iterator[t
         return
     yield node, always
     if "$ref" in node:
+        from cantle_ai.apis.schema_nodes import resolved
+
         yield from _parts(resolved(root, node["$ref"]), root, always, depth + 1)
     for keyword in _CHOICES:
         choices = node.get(keyword)

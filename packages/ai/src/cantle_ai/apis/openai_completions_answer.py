@@ -7,6 +7,8 @@ out either.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from cantle_ai.apis.chunk_reader import ChunkReader
@@ -15,7 +17,6 @@ from cantle_ai.apis.http_stream import AnswerReader
 from cantle_ai.apis.new_call_ids import NewCallIds
 from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta, decode_chunk
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
-from cantle_ai.apis.openai_completions_details import ReasoningDetails
 from cantle_ai.apis.openai_completions_messages import REASONING_FIELDS
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import Json
@@ -25,6 +26,9 @@ from cantle_ai.errors import ErrorKind, ProviderError
 from cantle_ai.messages import StopReason
 from cantle_ai.model import Model
 from cantle_ai.usage import cost_of
+
+if TYPE_CHECKING:
+    from cantle_ai.apis.openai_completions_details import ReasoningDetails
 
 __all__ = ["CompletionReader"]
 
@@ -230,6 +234,8 @@ class CompletionReader(ChunkReader[Chunk]):
     def _detail(self, raw: Json, *, told: bool) -> None:
         """`told` says that the chunk has the same thoughts in a field of their own, too."""
         if self._details is None:
+            from cantle_ai.apis.openai_completions_details import ReasoningDetails
+
             self._details = ReasoningDetails()
         text = self._details.add(raw)
         if self._details.empty:

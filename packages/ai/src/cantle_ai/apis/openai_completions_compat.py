@@ -4,7 +4,8 @@ The names are those of the `compat` objects in `models.json`, in camel case ther
 of a provider or model, never guessed from an address.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: msgspec would have to compile the text of each field's type while a
+# run starts, which costs more than all else in this module.
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias

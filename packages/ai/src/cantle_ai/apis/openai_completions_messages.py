@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
-from cantle_ai.apis.openai_completions_details import details_of
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -161,6 +160,8 @@ class MessageEncoder:
                 return self._tool_result(turn, turn.message)
 
     def _assistant(self, turn: Turn) -> JsonObject:
+        from cantle_ai.apis.openai_completions_details import details_of
+
         blocks = turn.assistant_blocks()
         text = "".join(block.text for block in blocks if isinstance(block, TextContent))
         reasoning = _reasoning(blocks)

@@ -16,8 +16,6 @@ from cantle_ai.auth.credentials import (
 )
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.errors import ConfigurationError
-from cantle_ai.fields import FieldError
-from cantle_ai.json_file import check_json_file, read_json_file, update_json_file
 from cantle_ai.system_errors import reason_of
 
 if TYPE_CHECKING:
@@ -60,6 +58,8 @@ class CredentialFile:
         entry = self._read().get(provider_id)
         if entry is None:
             return None
+        from cantle_ai.fields import FieldError
+
         try:
             if not isinstance(entry, dict):
                 raise FieldError(f"the entry {provider_id!r}", "must be an object")
@@ -71,6 +71,8 @@ class CredentialFile:
             raise DamagedCredentialError(self.path, f"{error}. {mend[0].upper()}{mend[1:]}") from None
 
     def check_writable(self) -> None:
+        from cantle_ai.json_file import check_json_file
+
         check_json_file(self.path)
 
     def save(self, provider_id: str, credential: Credential) -> None:
@@ -128,16 +130,22 @@ class CredentialFile:
             ) from None
         stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
         if stamp != self._stamp:
+            from cantle_ai.json_file import read_json_file
+
             self._entries = read_json_file(self.path) or {}
             self._stamp = stamp
         return self._entries
 
     def _update(self, change: Callable[[JsonObject], None]) -> None:
+        from cantle_ai.json_file import update_json_file
+
         update_json_file(self.path, change, mode=_PRIVATE)
 
 
 def _is(entry: Json, credential: Credential) -> bool:
     """Whether an entry says the same, however it is written."""
+    from cantle_ai.fields import FieldError
+
     try:
         return isinstance(entry, dict) and credential_from_json(entry, "") == credential
     except FieldError:

@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.errors import ConfigurationError
-from cantle_ai.fields import FieldError, Fields
 
 __all__ = [
     "ApiKeyCredential",
@@ -136,8 +135,11 @@ class CredentialStore(Credentials, Protocol):
 def credential_from_json(raw: Json, path: str) -> Credential | None:
     """The credential in an entry; None for one of a type that is not known.
 
-    `path` names the entry in errors. Raises :class:`FieldError`, which never quotes a value.
+    `path` names the entry in errors. Raises :class:`cantle_ai.fields.FieldError`, which never
+    quotes a value.
     """
+    from cantle_ai.fields import FieldError, Fields
+
     fields = Fields(raw, path)
     assert isinstance(raw, dict)
     kind = fields.text("type") or "api_key"

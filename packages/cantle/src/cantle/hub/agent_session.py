@@ -31,7 +31,6 @@ from cantle.hub.events import (
     SessionInfoChanged,
     ThinkingLevelChanged,
 )
-from cantle.hub.fallback import Fallback, FallbackChooser
 from cantle.hub.model_selection import checked_level, find_model, require_key, require_parts, server_of
 from cantle.hub.projection_notes import ProjectionNotes
 from cantle.hub.queues import queue_update, watch_queues
@@ -54,6 +53,7 @@ from cantle_ai.usage import Usage
 from cantle_session.session import Session
 
 if TYPE_CHECKING:
+    from cantle.hub.fallback import Fallback, FallbackChooser
     from cantle.tools.processes import RunningProcess
     from cantle_ai.models import Models
 
@@ -100,7 +100,7 @@ class AgentSession:
         self._parts = parts
         self._recorder = parts.recorder
         self._retry = Retry(parts.retry)
-        self._fallback = Fallback(parts.fallback)
+        self._fallback = _fallback(parts.fallback)
         self._events = EventHub()
         self._stop = AbortController()
         self._driver: asyncio.Task[object] | None = None
@@ -349,7 +349,7 @@ class AgentSession:
             failed = self._watch.failed
             if failed is None:
                 return
-            if (other := self._fallback.take()) is not None:
+            if self._fallback is not None and (other := self._fallback.take()) is not None:
                 await self._fall_back(failed, other)
             elif not await self._wait_for_retry(failed):
                 return
@@ -412,6 +412,14 @@ class AgentSession:
         if isinstance(cause, TimeoutError) and self._events.interrupted is not None:
             return ListenerError(*self._events.interrupted, cause)
         return error
+
+
+def _fallback(choose: FallbackChooser | None) -> Fallback | None:
+    if choose is None:
+        return None
+    from cantle.hub.fallback import Fallback
+
+    return Fallback(choose)
 
 
 def session_variables(session: Session, agent: Agent) -> dict[str, str]:

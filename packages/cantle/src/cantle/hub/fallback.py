@@ -17,7 +17,7 @@ FallbackChooser: TypeAlias = Callable[[AssistantMessage], Model | None]
 class Fallback:
     """Asked once the retries of an answer are spent, or would be of no use: the account is empty."""
 
-    def __init__(self, choose: FallbackChooser | None) -> None:
+    def __init__(self, choose: FallbackChooser) -> None:
         self._choose = choose
         self.chosen: Model | None = None
         """The model to go on with, until :meth:`take`."""
@@ -25,7 +25,7 @@ class Fallback:
     def wanted(self, message: AssistantMessage) -> bool:
         """Whether another model is to be asked. One that fails as well is not asked twice in a row."""
         self.chosen = None
-        if self._choose is None or message.stop_reason != "error":
+        if message.stop_reason != "error":
             return False
         from cantle_ai.quota import is_quota_exhausted
         from cantle_ai.retry import retryable

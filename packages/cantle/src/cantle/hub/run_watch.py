@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from typing import TYPE_CHECKING
 
 from cantle.errors import SessionError
 from cantle.hub.event_hub import EventHub
 from cantle.hub.events import AutoRetryEnd, RunEnd
-from cantle.hub.fallback import Fallback
 from cantle.hub.recorder import Recorder
 from cantle.hub.retry import Retry
 from cantle.hub.usage_total import UsageTotal
 from cantle_agent.events import AgentEnd, AgentEvent, MessageEnd
 from cantle_ai.abort import AbortSignal
 from cantle_ai.messages import AssistantMessage
+
+if TYPE_CHECKING:
+    from cantle.hub.fallback import Fallback
 
 __all__ = ["RunWatch"]
 
@@ -22,7 +25,12 @@ class RunWatch:
     """The agent's first listener. What it knows of the current prompt starts anew with :meth:`begin`."""
 
     def __init__(
-        self, recorder: Recorder, events: EventHub, retry: Retry, fallback: Fallback, usage: UsageTotal
+        self,
+        recorder: Recorder,
+        events: EventHub,
+        retry: Retry,
+        fallback: Fallback | None,
+        usage: UsageTotal,
     ) -> None:
         self._recorder = recorder
         self._events = events
@@ -74,7 +82,8 @@ class RunWatch:
         given_up = self._signal.aborted or self.unwritten is not None
         worth_it = last is not None and not given_up
         retry = last is not None and worth_it and self._retry.wanted(last)
-        other = last is not None and worth_it and not retry and self._fallback.wanted(last)
+        fallback = None if retry or not worth_it else self._fallback
+        other = last is not None and fallback is not None and fallback.wanted(last)
         self.failed = last if retry or other else None
         await self._events.emit(RunEnd(event.messages, retry or other))
         if not retry and (attempts := self._retry.end()):

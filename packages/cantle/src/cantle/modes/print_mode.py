@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from cantle.console import READER_GONE, notice
 from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import AutoRetryStart, HistoryProjected, ModelFallback, SessionEvent
-from cantle.modes.failures import describe_failure
 from cantle.modes.output import Output
 from cantle.modes.signals import Signals
 from cantle_agent.events import MessageUpdate
@@ -64,6 +63,8 @@ def _outcome(session: AgentSession, go_on: str | None) -> int:
     last = session.last_answer
     if last is None or last.stop_reason in ("stop", "toolUse", "deferred"):
         return 0
+    from cantle.modes.failures import describe_failure
+
     notice(describe_failure(last, go_on))
     return 1
 
