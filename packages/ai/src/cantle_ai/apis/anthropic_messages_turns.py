@@ -16,15 +16,17 @@ exception; a mark is put into a block for its request alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat
+from cantle_ai.apis.encoded_messages import EncodedMessages, kept_bytes
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
-from cantle_ai.codec import Json, JsonObject, wire_json
+from cantle_ai.codec import Json, JsonObject
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.history import ReplayRules, Turn
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage
 
-__all__ = ["REPLAY_RULES", "EncodedTurns", "encode_turns", "marked"]
+__all__ = ["REPLAY_RULES", "encode_turns", "marked"]
 
 REPLAY_RULES = ReplayRules(call_id=fitting_id(NAME_CHARACTERS, 64, prefix="toolu_"))
 """The ids of `tool_use` blocks match `^[a-zA-Z0-9_-]+$`; endpoints that imitate the API bound them at 64."""
@@ -32,17 +34,6 @@ REPLAY_RULES = ReplayRules(call_id=fitting_id(NAME_CHARACTERS, 64, prefix="toolu
 _LOOKBACK = 20
 """So many blocks before a mark the cache looks for what it holds ("Prompt caching")."""
 _IMAGES_BELOW = "(its images follow the results)"
-
-
-class EncodedTurns:
-    """All messages of a request. `image_bytes` counts what of them is image data, `images` how many there are."""
-
-    __slots__ = ("image_bytes", "images", "parts")
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.images = 0
-        self.image_bytes = 0
 
 
 class _Group:
@@ -62,15 +53,17 @@ class _Group:
 
 def encode_turns(
     turns: Iterable[Turn], compat: AnthropicMessagesCompat, *, mark: bytes | None
-) -> EncodedTurns:
+) -> EncodedMessages:
     """The messages of a request in order. `mark` is the cache mark to set, a member of a JSON object."""
-    encoded = EncodedTurns()
+    encoded = EncodedMessages()
+    key = ("anthropic-messages", compat.allow_empty_signature)
+    encode = partial(_blocks, compat=compat)
     groups: list[_Group] = []
     images: list[Turn] = []
     for turn in turns:
         message = turn.message
         role = "assistant" if isinstance(message, AssistantMessage) else "user"
-        blocks = _encoded(turn, compat)
+        blocks = kept_bytes(turn, key, encode)
         if not isinstance(message, ToolResultMessage):
             _add_images(groups, images)
         if blocks:
@@ -79,10 +72,7 @@ def encode_turns(
             groups[-1].add(blocks, _size(message))
         if isinstance(message, ToolResultMessage) and message.is_error and turn.images:
             images.append(turn)
-        if role == "user":
-            for image in turn.images:
-                encoded.images += 1
-                encoded.image_bytes += len(image.data)
+        encoded.count_images(turn)
     _add_images(groups, images)
     if mark is not None:
         _mark(groups, mark)
@@ -109,16 +99,6 @@ def _mark(groups: Sequence[_Group], mark: bytes) -> None:
     for place in places:
         blocks = groups[place].blocks
         blocks[-1] = marked(blocks[-1], mark)
-
-
-def _encoded(turn: Turn, compat: AnthropicMessagesCompat) -> bytes:
-    """The blocks of a turn, joined; empty when there is nothing to send."""
-    wire = turn.message.wire
-    key = ("anthropic-messages", compat.allow_empty_signature, *turn.key)
-    part = wire.get(key)
-    if part is None:
-        part = wire[key] = b",".join(wire_json(block) for block in _blocks(turn, compat))
-    return part
 
 
 def _blocks(turn: Turn, compat: AnthropicMessagesCompat) -> list[JsonObject]:
@@ -164,13 +144,12 @@ def _result(turn: Turn, is_error: bool) -> JsonObject:
 def _add_images(groups: Sequence[_Group], failed: list[Turn]) -> None:
     """Add the images of failed results, each result's after a line that says whose they are. Empties the list."""
     for turn in failed:
-        wire, key = turn.message.wire, ("anthropic-messages", "images", *turn.key)
-        part = wire.get(key)
-        if part is None:
-            lead = _text(f"Images of the result of {turn.call_id}:")
-            part = wire[key] = b",".join(wire_json(block) for block in [lead, *map(_shown, turn.images)])
-        groups[-1].add(part, 1 + len(turn.images))
+        groups[-1].add(kept_bytes(turn, "anthropic-messages images", _images), 1 + len(turn.images))
     failed.clear()
+
+
+def _images(turn: Turn) -> list[JsonObject]:
+    return [_text(f"Images of the result of {turn.call_id}:"), *map(_shown, turn.images)]
 
 
 def _shown(block: TextContent | ImageContent) -> JsonObject:

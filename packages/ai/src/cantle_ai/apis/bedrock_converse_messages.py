@@ -13,6 +13,7 @@ the message's own `wire`. A `cachePoint` is set for its request alone.
 from __future__ import annotations
 
 from cantle_ai.apis.bedrock_converse_compat import BedrockConverseCompat
+from cantle_ai.apis.encoded_messages import EncodedMessages, kept_bytes
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -21,7 +22,7 @@ from cantle_ai.history import ReplayRules, Turn, project
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 
-__all__ = ["EncodedMessages", "encode_messages"]
+__all__ = ["ConverseMessages", "encode_messages"]
 
 _RULES = ReplayRules(call_id=fitting_id(NAME_CHARACTERS, 64, prefix="tooluse_"))
 _GO_ON = b'{"text":"Go on."}'
@@ -29,16 +30,13 @@ _GO_ON = b'{"text":"Go on."}'
 _IMAGES_FOLLOW = "(images follow the results)"
 
 
-class EncodedMessages:
-    """All messages of a request."""
+class ConverseMessages(EncodedMessages):
+    """All messages of a request, and the tools that they call."""
 
-    __slots__ = ("image_bytes", "images", "parts", "tools")
+    __slots__ = ("tools",)
 
     def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.images = 0
-        self.image_bytes = 0
-        """What of the parts is image data."""
+        super().__init__()
         self.tools: dict[str, None] = {}
         """The names of the tools that the conversation calls, in order."""
 
@@ -49,7 +47,7 @@ def encode_messages(
     options: StreamOptions,
     compat: BedrockConverseCompat,
     cache_point: JsonObject | None,
-) -> EncodedMessages:
+) -> ConverseMessages:
     """The messages of a request in order. `cache_point` is the block to end the last one with."""
     encoding = _Encoding(model, compat)
     for turn in project(context.messages, model, options, _RULES).turns:
@@ -70,7 +68,7 @@ class _Encoding:
             compat.requires_thinking_signature,
             compat.supports_images_in_error_results,
         )
-        self._encoded = EncodedMessages()
+        self._encoded = ConverseMessages()
         self._role = ""
         self._blocks: list[bytes] = []
         self._late: list[bytes] = []
@@ -83,17 +81,15 @@ class _Encoding:
         if role != self._role:
             self._close()
             self._role = role
-        self._blocks.append(self._bytes(turn))
+        self._blocks.append(kept_bytes(turn, self._key, self._plain))
         if isinstance(message, AssistantMessage):
             self._encoded.tools.update((fitting_name(call.name), None) for call in turn.calls)
             return
-        for image in turn.images:
-            self._encoded.images += 1
-            self._encoded.image_bytes += len(image.data)
+        self._encoded.count_images(turn)
         if isinstance(message, ToolResultMessage) and turn.images and self._images_after(message):
-            self._late.append(self._image_bytes(turn))
+            self._late.append(kept_bytes(turn, (*self._key, "images"), _images))
 
-    def end(self, cache_point: JsonObject | None) -> EncodedMessages:
+    def end(self, cache_point: JsonObject | None) -> ConverseMessages:
         self._close_results()
         if self._role == "assistant":
             self._close()
@@ -118,20 +114,6 @@ class _Encoding:
             )
             self._encoded.parts.append(head + b",".join(self._blocks) + b"]}")
             self._blocks = []
-
-    def _bytes(self, turn: Turn) -> bytes:
-        wire, key = turn.message.wire, (self._key, turn.key)
-        part = wire.get(key)
-        if part is None:
-            part = wire[key] = b",".join(map(wire_json, self._plain(turn)))
-        return part
-
-    def _image_bytes(self, turn: Turn) -> bytes:
-        wire, key = turn.message.wire, (self._key, turn.key, "images")
-        part = wire.get(key)
-        if part is None:
-            part = wire[key] = b",".join(wire_json(_image(block)) for block in turn.images)
-        return part
 
     def _images_after(self, message: ToolResultMessage) -> bool:
         return message.is_error and not self._compat.supports_images_in_error_results
@@ -195,6 +177,10 @@ def _document(value: Json) -> Json:
 
 def _user_block(block: TextContent | ImageContent) -> JsonObject:
     return _image(block) if isinstance(block, ImageContent) else {"text": block.text}
+
+
+def _images(turn: Turn) -> list[JsonObject]:
+    return [_image(block) for block in turn.images]
 
 
 def _image(block: ImageContent) -> JsonObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cantle_ai.apis.bedrock_converse_compat import BedrockConverseCompat, compat_of
-from cantle_ai.apis.bedrock_converse_messages import EncodedMessages, encode_messages
+from cantle_ai.apis.bedrock_converse_messages import ConverseMessages, encode_messages
 from cantle_ai.apis.bedrock_converse_thinking import Thinking, thinking_of
 from cantle_ai.apis.output_limit import output_limit, room_for_output
 from cantle_ai.apis.sampling import sampling_layers
@@ -75,7 +75,7 @@ def _fields(
     options: StreamOptions,
     compat: BedrockConverseCompat,
     size: int,
-    messages: EncodedMessages,
+    messages: ConverseMessages,
 ) -> JsonObject:
     size -= messages.image_bytes
     thinking = thinking_of(
@@ -146,7 +146,7 @@ def _cache_point(options: StreamOptions, compat: BedrockConverseCompat) -> JsonO
 
 
 def _tools(
-    context: Context, options: StreamOptions, compat: BedrockConverseCompat, messages: EncodedMessages
+    context: Context, options: StreamOptions, compat: BedrockConverseCompat, messages: ConverseMessages
 ) -> list[Json]:
     """The tools of the request; empty where the field is to be left out.
 

@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
+from cantle_ai.apis.encoded_messages import kept_bytes
 from cantle_ai.apis.google_compat import GoogleCompat
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json
@@ -101,34 +102,15 @@ class _Encoder:
             if images and not is_result:
                 add("user", b",".join([_text(_IMAGES_LEAD), *images]))
                 images = []
-            add(_group(turn), self._parts(turn))
+            add(_group(turn), kept_bytes(turn, self._key, self._plain))
             if is_result and not self._compat.supports_images_in_function_responses:
-                images += self._images(turn)
+                shown = kept_bytes(turn, (*self._key, "images"), _images)
+                images += [shown] if shown else []
         if images:
             add("user", b",".join([_text(_IMAGES_LEAD), *images]))
         if not groups:
             add("user", _text(_NO_MESSAGES))
         return [_content(group, parts) for group, parts in groups]
-
-    def _parts(self, turn: Turn) -> bytes:
-        """The parts of one message, joined by commas; empty when there are none."""
-        key = (*self._key, *turn.key)
-        wire = turn.message.wire
-        parts = wire.get(key)
-        if parts is None:
-            parts = wire[key] = b",".join(map(wire_json, self._plain(turn)))
-        return parts
-
-    def _images(self, turn: Turn) -> list[bytes]:
-        """The images of a result, joined by commas, as one item, if there are any."""
-        key = (*self._key, *turn.key, "images")
-        wire = turn.message.wire
-        parts = wire.get(key)
-        if parts is None:
-            blocks = [block for block in turn.result_blocks() if isinstance(block, ImageContent)]
-            taken = [block for block in blocks if _takes(block)]
-            parts = wire[key] = b",".join(wire_json(_image(block)) for block in taken)
-        return [parts] if parts else []
 
     def _plain(self, turn: Turn) -> list[JsonObject]:
         match turn.message:
@@ -238,6 +220,10 @@ def _user_part(block: TextContent | ImageContent) -> JsonObject:
 
 def _takes(block: ImageContent) -> bool:
     return block.detected_type in _IMAGE_TYPES
+
+
+def _images(turn: Turn) -> list[JsonObject]:
+    return [_image(block) for block in turn.images if _takes(block)]
 
 
 def _image(block: ImageContent) -> JsonObject:

@@ -7,12 +7,11 @@ else, streams that are cut, and letting go of the connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
 from cantle_ai.abort import AbortSignal
-from cantle_ai.apis.http_errors import error_from_response, redact, secrets_of, unexpected_body
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.errors import ProviderError
 from cantle_ai.events import AssistantMessageEvent
@@ -95,16 +94,17 @@ async def stream_answer(
         if isinstance(changed, Awaitable):
             changed = await changed
         request = request if changed is None else changed
-    secrets = secrets_of(request.headers)
     response = await transport.send(request, signal=signal)
     try:
         if options.on_response is not None:
             await _shown(options.on_response(response))
         if not 200 <= response.status < 300:
-            raise await error_from_response(response, secrets)
+            from cantle_ai.apis.http_errors import error_from_response, secrets_of
+
+            raise await error_from_response(response, secrets_of(request.headers))
         yield builder.take()
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        body = _Body(response, framer, secrets, announced=kind == media_type)
+        body = _Body(response, framer, request.headers, announced=kind == media_type)
         if kind == "application/json":
             with body.understood():
                 reader.whole(await body.all())
@@ -135,12 +135,12 @@ class _Body:
     """The body of one answer, and what is said about it when it is not understood."""
 
     def __init__(
-        self, response: HttpResponse, framer: Framer | None, secrets: Sequence[str], *, announced: bool
+        self, response: HttpResponse, framer: Framer | None, asked_with: Mapping[str, str], *, announced: bool
     ) -> None:
-        """`announced` says that the body called itself a stream."""
+        """`asked_with` are the request's headers, which hold keys; `announced` says that the body called itself a stream."""
         self._response = response
         self._framer = SseParser() if framer is None else framer
-        self._secrets = secrets
+        self._asked_with = asked_with
         self._announced = announced
         self._beginning = b""
 
@@ -167,7 +167,7 @@ class _Body:
                 raise
 
     def unexpected(self) -> ProviderError:
-        return unexpected_body(b"" if self._announced else self._beginning, self._secrets)
+        return self._quoting(b"" if self._announced else self._beginning)
 
     @contextmanager
     def understood(self) -> Iterator[None]:
@@ -175,10 +175,17 @@ class _Body:
         try:
             yield
         except ProviderError as error:
-            redact(error, self._secrets)
+            from cantle_ai.apis.http_errors import redact, secrets_of
+
+            redact(error, secrets_of(self._asked_with))
             raise
         except ValueError:
-            raise unexpected_body(self._beginning, self._secrets) from None
+            raise self._quoting(self._beginning) from None
+
+    def _quoting(self, beginning: bytes) -> ProviderError:
+        from cantle_ai.apis.http_errors import secrets_of, unexpected_body
+
+        return unexpected_body(beginning, secrets_of(self._asked_with))
 
 
 async def _shown(result: Awaitable[None] | None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from cantle_ai.apis.chunk_reader import ChunkReader
+from cantle_ai.apis.chunk_reader import read_chunk
 from cantle_ai.apis.http_errors import cut_off
 from cantle_ai.apis.http_stream import AnswerReader
 from cantle_ai.apis.mistral_conversations_chunks import (
@@ -28,6 +28,7 @@ from cantle_ai.content import ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.errors import ProviderError
 from cantle_ai.messages import StopReason
+from cantle_ai.sse import ServerSentEvent
 
 __all__ = ["MistralReader"]
 
@@ -58,12 +59,12 @@ class _Call:
         self.block = block
 
 
-class MistralReader(ChunkReader[Chunk]):
+class MistralReader:
     """Reads one answer; see :class:`cantle_ai.apis.http_stream.AnswerReader`."""
 
     def __init__(self, builder: AnswerBuilder, requested_model: str, context: Context) -> None:
         """`context` is what was asked: a call whose id is in it already gets another."""
-        super().__init__(decode_chunk)
+        self.done = False
         self.empty = True
         self._finish_reason: str | None = None
         self._builder = builder
@@ -73,6 +74,13 @@ class MistralReader(ChunkReader[Chunk]):
         self._thinks = False
         self._signed: str | None = None
         self._calls: list[_Call] = []
+
+    def event(self, event: ServerSentEvent) -> None:
+        if read_chunk(event, decode_chunk, self._add):
+            self.done = True
+
+    def whole(self, body: bytes) -> None:
+        self.event(ServerSentEvent(None, body))
 
     @property
     def complete(self) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cantle_ai.apis.encoded_messages import EncodedMessages, kept_bytes
 from cantle_ai.call_ids import ALPHANUMERIC, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -26,21 +27,10 @@ from cantle_ai.history import ReplayRules, Turn, project
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 
-__all__ = ["EncodedMessages", "encode_messages"]
+__all__ = ["encode_messages"]
 
 _RULES = ReplayRules(call_id=fitting_id(ALPHANUMERIC, 9, exactly=9))
 _AFTER_RESULTS = b'{"role":"assistant","content":"The tool results have been read."}'
-
-
-class EncodedMessages:
-    """All messages of a request. `image_bytes` counts what of them is image data, `images` how many there are."""
-
-    __slots__ = ("image_bytes", "images", "parts")
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.images = 0
-        self.image_bytes = 0
 
 
 def encode_messages(model: Model, context: Context, options: StreamOptions) -> EncodedMessages:
@@ -54,38 +44,28 @@ def encode_messages(model: Model, context: Context, options: StreamOptions) -> E
         if isinstance(turn.message, UserMessage) and last is not None:
             if isinstance(last.message, ToolResultMessage):
                 encoded.parts.append(_AFTER_RESULTS)
-        encoded.parts.append(_encoded(turn, key))
-        if not isinstance(turn.message, AssistantMessage):
-            for image in turn.images:
-                encoded.images += 1
-                encoded.image_bytes += len(image.data)
+        encoded.parts.append(kept_bytes(turn, key, _plain))
+        encoded.count_images(turn)
         last = turn
     if last is not None and isinstance(last.message, AssistantMessage):
         encoded.parts[-1] = wire_json({**_assistant(last), "prefix": True})
     return encoded
 
 
-def _encoded(turn: Turn, key: object) -> bytes:
-    wire, whole_key = turn.message.wire, (key, turn.key)
-    part = wire.get(whole_key)
-    if part is None:
-        part = wire[whole_key] = wire_json(_plain(turn))
-    return part
-
-
-def _plain(turn: Turn) -> JsonObject:
+def _plain(turn: Turn) -> list[JsonObject]:
     match turn.message:
         case UserMessage():
-            return {"role": "user", "content": _content(turn.user_blocks())}
+            return [{"role": "user", "content": _content(turn.user_blocks())}]
         case AssistantMessage():
-            return _assistant(turn)
+            return [_assistant(turn)]
         case ToolResultMessage() as message:
-            return {
+            result: JsonObject = {
                 "role": "tool",
                 "tool_call_id": turn.call_id,
                 "name": fitting_name(message.tool_name),
                 "content": _content(turn.result_blocks()),
             }
+            return [result]
 
 
 def _assistant(turn: Turn) -> JsonObject:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cantle_ai.apis.chunk_reader import ChunkReader
-from cantle_ai.apis.http_errors import cut_off, error_from_json
+from cantle_ai.apis.chunk_reader import read_chunk
 from cantle_ai.apis.http_stream import AnswerReader
 from cantle_ai.apis.new_call_ids import NewCallIds
 from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta, decode_chunk
@@ -25,6 +24,7 @@ from cantle_ai.context import Context
 from cantle_ai.errors import ErrorKind, ProviderError
 from cantle_ai.messages import StopReason
 from cantle_ai.model import Model
+from cantle_ai.sse import ServerSentEvent
 from cantle_ai.usage import cost_of
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ class _Call:
         self.block: int | None = None
 
 
-class CompletionReader(ChunkReader[Chunk]):
+class CompletionReader:
     """Reads one answer; see :class:`cantle_ai.apis.http_stream.AnswerReader`."""
 
     def __init__(
         self, builder: AnswerBuilder, model: Model, context: Context, compat: OpenAICompletionsCompat
     ) -> None:
         """`context` is what was asked: calls whose ids are in it get others, as some endpoints number from 0 each time."""
-        super().__init__(decode_chunk)
+        self.done = False
         self.empty = True
         self._finish_reason: str | None = None
         self._error: Json = None
@@ -85,6 +85,13 @@ class CompletionReader(ChunkReader[Chunk]):
         self._unnamed: list[_Call] = []
         self._details: ReasoningDetails | None = None
 
+    def event(self, event: ServerSentEvent) -> None:
+        if read_chunk(event, decode_chunk, self._add):
+            self.done = True
+
+    def whole(self, body: bytes) -> None:
+        self.event(ServerSentEvent(None, body))
+
     @property
     def complete(self) -> bool:
         return self._finish_reason is not None
@@ -92,12 +99,16 @@ class CompletionReader(ChunkReader[Chunk]):
     def end(self) -> None:
         raw, builder = self._finish_reason, self._builder
         if raw is None and self._compat.supports_finish_reason:
+            from cantle_ai.apis.http_errors import cut_off
+
             raise cut_off("a finish reason")
         self._start_unnamed()
         self._keep_details()
         builder.message.raw_stop_reason = raw
         if raw is not None and raw in _REFUSED:
             if raw == "error" and self._error:
+                from cantle_ai.apis.http_errors import error_from_json
+
                 raise error_from_json(self._error)
             kind: ErrorKind = "network" if raw in _PASSING else "http"
             raise ProviderError(_REFUSED[raw], code=raw, kind=kind)

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cantle_ai.apis.encoded_messages import EncodedMessages, kept_bytes
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
+from cantle_ai.apis.openai_completions_details import details_of
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -24,7 +26,7 @@ from cantle_ai.history import ReplayRules, Turn, project
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 
-__all__ = ["REASONING_FIELDS", "EncodedMessages", "MessageEncoder"]
+__all__ = ["REASONING_FIELDS", "ChatMessages", "MessageEncoder"]
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """Where endpoints put thinking. A thinking block's signature is the name of the field that it came in."""
@@ -36,22 +38,20 @@ _IMAGES_LEAD = "Images from the tool results above:"
 _AFTER_RESULTS = b'{"role":"assistant","content":"The tool results have been read."}'
 
 
-class EncodedMessages:
-    """All messages of a request. `image_bytes` counts what of them is image data, `images` how many there are."""
+class ChatMessages(EncodedMessages):
+    """All messages of a request, and whether tools were called in them."""
 
-    __slots__ = ("has_tool_history", "image_bytes", "images", "parts")
+    __slots__ = ("has_tool_history",)
 
     def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.images = 0
-        self.image_bytes = 0
+        super().__init__()
         self.has_tool_history = False
 
 
 class MessageEncoder:
     """Encodes messages for one model."""
 
-    __slots__ = ("_compat", "_key", "_mark", "_model", "_options")
+    __slots__ = ("_compat", "_images_key", "_key", "_mark", "_model", "_options")
 
     def __init__(
         self,
@@ -80,10 +80,11 @@ class MessageEncoder:
                 compat.requires_reasoning_content_on_assistant_messages,
             )
         )
+        self._images_key = f"images {self._key}"
 
-    def encode(self, context: Context) -> EncodedMessages:
+    def encode(self, context: Context) -> ChatMessages:
         """The messages of a request in order, the system prompt first."""
-        encoded = EncodedMessages()
+        encoded = ChatMessages()
         if context.system_prompt.strip():
             encoded.parts.append(self._system(context.system_prompt))
         images: list[bytes] = []
@@ -99,20 +100,20 @@ class MessageEncoder:
                 if self._compat.requires_assistant_after_tool_result:
                     encoded.parts.append(_AFTER_RESULTS)
             last = (len(encoded.parts), turn)
-            encoded.parts.append(self._encoded(turn))
-            self._count(turn, encoded)
-            after_results = is_result
-            if is_result:
+            encoded.parts.append(kept_bytes(turn, self._key, self._plain))
+            if turn.ids:
                 encoded.has_tool_history = True
-                images.extend(self._images(turn))
+            after_results = is_result
+            if encoded.count_images(turn) and is_result:
+                images.append(kept_bytes(turn, self._images_key, _images))
         if images:
             self._close_results(encoded, images)
         if self._mark is not None and last is not None:
             place, turn = last
-            encoded.parts[place] = wire_json(_marked(self._plain(turn), self._mark))
+            encoded.parts[place] = wire_json(_marked(self._plain(turn)[0], self._mark))
         return encoded
 
-    def _close_results(self, encoded: EncodedMessages, images: list[bytes]) -> None:
+    def _close_results(self, encoded: ChatMessages, images: list[bytes]) -> None:
         """The images of a batch of results, which a tool message cannot hold, in a user message after all of them."""
         if self._compat.requires_assistant_after_tool_result:
             encoded.parts.append(_AFTER_RESULTS)
@@ -124,44 +125,16 @@ class MessageEncoder:
         message: JsonObject = {"role": "developer" if developer else "system", "content": prompt}
         return wire_json(message if self._mark is None else _marked(message, self._mark))
 
-    def _encoded(self, turn: Turn) -> bytes:
-        key, wire = (self._key, turn.key), turn.message.wire
-        part = wire.get(key)
-        if part is None:
-            part = wire[key] = wire_json(self._plain(turn))
-        return part
-
-    def _images(self, turn: Turn) -> list[bytes]:
-        """The images of a tool result, encoded. One value in `wire` holds them all."""
-        if not turn.images:
-            return []
-        key, wire = (self._key, turn.key, "images"), turn.message.wire
-        part = wire.get(key)
-        if part is None:
-            part = wire[key] = b",".join(wire_json(_image(block)) for block in turn.images)
-        return [part]
-
-    def _count(self, turn: Turn, encoded: EncodedMessages) -> None:
-        message = turn.message
-        if isinstance(message, AssistantMessage):
-            encoded.has_tool_history = encoded.has_tool_history or bool(turn.ids)
-        else:
-            for image in turn.images:
-                encoded.images += 1
-                encoded.image_bytes += len(image.data)
-
-    def _plain(self, turn: Turn) -> JsonObject:
+    def _plain(self, turn: Turn) -> list[JsonObject]:
         match turn.message:
             case UserMessage():
-                return {"role": "user", "content": _content(turn.user_blocks())}
+                return [{"role": "user", "content": _content(turn.user_blocks())}]
             case AssistantMessage():
-                return self._assistant(turn)
+                return [self._assistant(turn)]
             case ToolResultMessage():
-                return self._tool_result(turn, turn.message)
+                return [self._tool_result(turn, turn.message)]
 
     def _assistant(self, turn: Turn) -> JsonObject:
-        from cantle_ai.apis.openai_completions_details import details_of
-
         blocks = turn.assistant_blocks()
         text = "".join(block.text for block in blocks if isinstance(block, TextContent))
         reasoning = _reasoning(blocks)
@@ -201,6 +174,10 @@ def _content(blocks: Sequence[TextContent | ImageContent]) -> Json:
         _image(block) if isinstance(block, ImageContent) else {"type": "text", "text": block.text}
         for block in blocks
     ]
+
+
+def _images(turn: Turn) -> list[JsonObject]:
+    return [_image(block) for block in turn.images]
 
 
 def _image(block: ImageContent) -> JsonObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
-from cantle_ai.apis.openai_completions_messages import EncodedMessages, MessageEncoder
+from cantle_ai.apis.openai_completions_messages import ChatMessages, MessageEncoder
 from cantle_ai.apis.openai_completions_thinking import thinking_fields
 from cantle_ai.apis.output_limit import output_limit
 from cantle_ai.apis.sampling import add_sampling
@@ -116,7 +116,7 @@ def _cache_mark(options: StreamOptions, compat: OpenAICompletionsCompat) -> Json
 
 
 def _tools(
-    context: Context, messages: EncodedMessages, compat: OpenAICompletionsCompat, mark: JsonObject | None
+    context: Context, messages: ChatMessages, compat: OpenAICompletionsCompat, mark: JsonObject | None
 ) -> bytes | None:
     """The tools, or None where the field is to be left out: several endpoints refuse an empty list."""
     if not context.tools:

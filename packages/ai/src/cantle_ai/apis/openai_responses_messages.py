@@ -20,15 +20,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from cantle_ai.apis.encoded_messages import EncodedMessages, kept_bytes
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, decode_json, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.context import Context
 from cantle_ai.history import ReplayRules, Turn, project
-from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
+from cantle_ai.messages import ToolResultMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 
-__all__ = ["EncodedInput", "encode_input"]
+__all__ = ["encode_input"]
 
 _LONGEST_ID = 64
 _LONGEST_OPAQUE_ID = 2048
@@ -44,31 +45,17 @@ _NEED_AN_OUTPUT = frozenset(
 _KEY = "openai-responses"
 
 
-class EncodedInput:
-    """The items of a request. `image_bytes` counts what of them is image data, `images` how many there are."""
-
-    __slots__ = ("image_bytes", "images", "parts")
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.images = 0
-        self.image_bytes = 0
-
-
-def encode_input(model: Model, context: Context, options: StreamOptions, *, role: str) -> EncodedInput:
+def encode_input(model: Model, context: Context, options: StreamOptions, *, role: str) -> EncodedMessages:
     """The items of a request in order, the system prompt first, in the given role."""
-    encoded = EncodedInput()
+    encoded = EncodedMessages()
     if context.system_prompt.strip():
         encoded.parts.append(wire_json({"role": role, "content": context.system_prompt}))
     rules = ReplayRules(call_id=_CallIds())
     for turn in project(context.messages, model, options, rules).turns:
-        part = _encoded(turn)
+        part = kept_bytes(turn, _KEY, _items)
         if part:
             encoded.parts.append(part)
-        if not isinstance(turn.message, AssistantMessage):
-            for image in turn.images:
-                encoded.images += 1
-                encoded.image_bytes += len(image.data)
+        encoded.count_images(turn)
     return encoded
 
 
@@ -94,14 +81,6 @@ class _CallIds:
 
 
 _fitting = fitting_id(NAME_CHARACTERS, _LONGEST_ID, prefix="call_")
-
-
-def _encoded(turn: Turn) -> bytes:
-    key, wire = (_KEY, turn.key), turn.message.wire
-    part = wire.get(key)
-    if part is None:
-        part = wire[key] = b",".join(wire_json(item) for item in _items(turn))
-    return part
 
 
 def _items(turn: Turn) -> list[JsonObject]:
