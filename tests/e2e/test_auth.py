@@ -112,7 +112,9 @@ def test_a_provider_without_a_login_is_given_a_key(cli: Cli) -> None:
     env = {"CLOUDFLARE_ACCOUNT_ID": "acc-1", "CLOUDFLARE_GATEWAY_ID": "gw=1"}
     assert saved(cli, "cloudflare-ai-gateway") == {"type": "api_key", "key": "k2", "env": env}
     assert cli.run("auth", "check", "cloudflare-ai-gateway").returncode == 0
-    cli.run("auth", "login", "cloudflare-workers-ai", stdin="k")
+    without = cli.run("auth", "login", "cloudflare-workers-ai", stdin="k")
+    assert without.returncode == 0
+    assert "CLOUDFLARE_ACCOUNT_ID is not set. Set it, or save it with the key: --env" in without.stderr
     done = cli.run("auth", "check", "cloudflare-workers-ai")
     assert done.returncode == 1 and done.stdout.endswith("but CLOUDFLARE_ACCOUNT_ID is not set\n")
 

@@ -23,7 +23,7 @@ from typing import TypeAlias
 from cantle_ai.abort import AbortController, AbortSignal
 from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
-from cantle_ai.errors import ProviderError
+from cantle_ai.errors import CantleAIError, ProviderError
 from cantle_ai.events import AssistantMessageEvent, Done, Error, Start
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.model import Model, StreamOptions
@@ -324,7 +324,7 @@ class _Answer:
         if self.final is not None:
             return
         reason = self.abort.signal.reason
-        text = _CUT if failure is None else str(failure) or type(failure).__name__
+        text = _CUT if failure is None else _told(failure)
         details = failure.details() if isinstance(failure, ProviderError) and reason is None else None
         self.builder.fail(reason or text, aborted=reason is not None, details=details)
         self._publish(self._last_events())
@@ -356,6 +356,14 @@ class _Answer:
             self._finish(None)
         elif self.final is None and not self._closing and not self._pump.cancelling():
             self._pump.cancel()  # Once: a second cancellation would cut the source's clean-up short.
+
+
+def _told(failure: BaseException) -> str:
+    """A failure as a text. One that nobody worded for a person, such as `KeyError('x')`, is said with its kind."""
+    text = str(failure)
+    if text and isinstance(failure, CantleAIError | OSError):
+        return text
+    return f"{type(failure).__name__}: {text}" if text else type(failure).__name__
 
 
 def _end_of(message: AssistantMessage) -> Done | Error:

@@ -315,15 +315,24 @@ class Odd(BaseException):
     """Neither an Exception nor one of Python's own."""
 
 
-@pytest.mark.parametrize("error", [ValueError(), Odd("odd"), GeneratorExit(), TimeoutError("late")], ids=repr)
-async def test_whatever_a_source_raises_is_an_error_event(error: BaseException):
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError(), "ValueError"),
+        (KeyError("id"), "KeyError: 'id'"),
+        (Odd("odd"), "Odd: odd"),
+        (GeneratorExit(), "GeneratorExit"),
+        (TimeoutError("late"), "late"),
+    ],
+)
+async def test_whatever_a_source_raises_is_an_error_event(error: BaseException, said: str):
     async def source(builder: AnswerBuilder, signal: AbortSignal) -> Batches:
         yield builder.take()
         raise error
 
     message = check_events(await read(stream_of(source)))
     assert message.stop_reason == "error"
-    assert message.error_message == (str(error) or type(error).__name__)
+    assert message.error_message == said
 
 
 async def test_a_source_that_cannot_even_be_made():
@@ -331,7 +340,7 @@ async def test_a_source_that_cannot_even_be_made():
         raise ValueError("no source")
 
     message = check_events(await read(stream_of(source)))
-    assert (message.stop_reason, message.error_message) == ("error", "no source")
+    assert (message.stop_reason, message.error_message) == ("error", "ValueError: no source")
 
 
 async def test_a_source_that_ends_early():
@@ -389,7 +398,7 @@ async def test_a_source_whose_failure_comes_before_that_of_its_clean_up():
             raise OSError("the second failure")
 
     message = await stream_of(lambda builder, signal: Source()).result()
-    assert message.error_message == "the first failure"
+    assert message.error_message == "ValueError: the first failure"
 
 
 async def test_a_source_that_is_a_plain_iterator():

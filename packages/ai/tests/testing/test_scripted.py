@@ -255,7 +255,7 @@ async def test_a_function_that_fails_is_an_error_event():
         raise KeyError("nothing")
 
     message = await ask(ScriptedModel([broken, lambda context: {"contnt": "x"}]))
-    assert message.error_message == "'nothing'"
+    assert message.error_message == "KeyError: 'nothing'"
     scripted = ScriptedModel([lambda context: {"contnt": "x"}])
     assert "unknown field `contnt`" in str((await ask(scripted)).error_message)
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from cantle.auth.providers import Runtime, runtime
-from cantle.console import Results, say_aside
+from cantle.console import Results, say_aside, warn
 from cantle.credentials import SavedCredentials
 from cantle.errors import UserError
 from cantle_ai.auth.credentials import ApiKeyCredential, OAuthCredential
@@ -32,6 +32,7 @@ def log_in(options: argparse.Namespace) -> int:
             raise UserError(f"{row.id} has no login, only a key.", "Leave --method and --host out.")
         credential = _key(row, known.store, options.env)
         known.store.save(row.id, credential)
+        _tell_what_is_missing(known, row)
         return _done(f"Saved the key of {row.id} in {known.store.place}")
     if options.env:
         raise UserError("--env is saved with a key.", "Give --api-key as well.")
@@ -39,6 +40,13 @@ def log_in(options: argparse.Namespace) -> int:
     signed_in = asyncio.run(_sign_in(login, options))
     known.store.save(row.id, signed_in)
     return _done(f"Signed in to {login.name}; saved in {known.store.place}")
+
+
+def _tell_what_is_missing(known: Runtime, row: Provider) -> None:
+    """Say which variables the key does not do without, such as an account's id in the address."""
+    source = known.models.auth_source(row.id)
+    for name in (*source.missing, *source.needed) if source is not None else ():
+        warn(f"{name} is not set. Set it, or save it with the key: --env {name}=VALUE.")
 
 
 def _done(text: str) -> int:
@@ -86,11 +94,12 @@ def _asked_row(known: Runtime) -> Provider:
     if sys.stdin is None or not sys.stdin.isatty():
         names = ", ".join(row.id for row in with_login[:8])
         raise UserError("No provider was named.", f"Run `cantle auth login PROVIDER`, such as {names}.")
+    width = max((len(row.id) for row in (*with_login, *others)), default=0)
     for row in with_login:
         login = known.login(row)
-        say_aside(f"  {row.id:<28} sign in: {row.name if login is None else login.name}")
+        say_aside(f"  {row.id:<{width}}  sign in: {row.name if login is None else login.name}")
     for row in others:
-        say_aside(f"  {row.id:<28} key: {row.name}")
+        say_aside(f"  {row.id:<{width}}  key: {row.name}")
     say_aside("Provider: ", end="")
     return known.row(_line())
 
