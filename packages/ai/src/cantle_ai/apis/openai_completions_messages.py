@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 from cantle_ai.apis.encoded_messages import EncodedMessages, kept_bytes
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
-from cantle_ai.apis.openai_completions_details import details_of
 from cantle_ai.call_ids import NAME_CHARACTERS, fitting_id, fitting_name
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
@@ -145,9 +144,11 @@ class MessageEncoder:
         plain.update(reasoning)
         if self._compat.requires_reasoning_content_on_assistant_messages and self._model.reasoning:
             plain.setdefault("reasoning_content", "")
-        details = details_of(blocks)
-        if details:
-            plain["reasoning_details"] = details
+        if any(map(_may_hold_details, blocks)):
+            from cantle_ai.apis.openai_completions_details import details_of
+
+            if details := details_of(blocks):
+                plain["reasoning_details"] = details
         calls = [block for block in blocks if isinstance(block, ToolCall)]
         if calls:
             plain["tool_calls"] = [_call(call) for call in calls]
@@ -187,6 +188,17 @@ def _image(block: ImageContent) -> JsonObject:
 def _call(call: ToolCall) -> JsonObject:
     function: JsonObject = {"name": fitting_name(call.name), "arguments": wire_json(call.arguments).decode()}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def _may_hold_details(block: TextContent | ThinkingContent | ToolCall) -> bool:
+    """Whether the block has a signature that may be OpenRouter's. Few have, so its module waits until one comes."""
+    match block:
+        case ThinkingContent():
+            return block.signature is not None and block.signature not in REASONING_FIELDS
+        case ToolCall():
+            return block.thought_signature is not None
+        case _:
+            return False
 
 
 def _reasoning(blocks: Sequence[TextContent | ThinkingContent | ToolCall]) -> dict[str, str]:
