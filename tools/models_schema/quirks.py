@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,9 @@ from cantle_ai.apis.compat_table import COMPAT
 from cantle_ai.providers import WIRE_APIS
 
 __all__ = ["Quirk", "apis_of", "compat_schema", "quirk_tables"]
+
+_ROLE = re.compile(r":[a-z]+:`")
+"""What docstrings say of a name, and pages do not: `:mod:`."""
 
 
 class Quirk(Struct, frozen=True):
@@ -83,5 +87,5 @@ def _texts(struct: type[Struct]) -> dict[str, str]:
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             value = below.value if isinstance(below, ast.Expr) else None
             text = value.value if isinstance(value, ast.Constant) else ""
-            texts[field.target.id] = " ".join(str(text).split())
+            texts[field.target.id] = _ROLE.sub("`", " ".join(str(text).split()))
     return texts
