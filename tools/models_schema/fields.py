@@ -45,7 +45,7 @@ def part(*fields: Field, whole: bool = False) -> dict[str, Any]:
 
 def plain(text: str) -> str:
     """A text of the page as an editor shows it."""
-    return text.replace("`", "")
+    return text.replace("`", "").replace(" (below)", "")
 
 
 def _value(default: str) -> Any:
