@@ -34,6 +34,12 @@ def without_marks(text: str, marks: re.Pattern[str]) -> str:
     return marks.sub("", text)
 
 
+_ANOTHER = (
+    "If another conversation began, give it a prompt_cache_key of its own (session_id in Cantle), or start the server "
+    "with prefix=False (--no-prefix)"
+)
+
+
 class PrefixRule:
     """Remembers the last request of each conversation."""
 
@@ -54,15 +60,14 @@ class PrefixRule:
             if before.head.get(name, "") != asked.head.get(name, ""):
                 raise Refusal(
                     f"prefix-{name}", f"{name} is not, byte for byte, what the request before had: "
-                    f"{_difference(before.head.get(name, ''), asked.head.get(name, ''))}"
+                    f"{_difference(before.head.get(name, ''), asked.head.get(name, ''))}. {_ANOTHER}"
                 )  # fmt: skip
         known = before.pieces
         if list(asked.pieces[: len(known)]) != list(known):
             raise Refusal(
                 "prefix-messages",
                 f"messages do not extend those of the request before; "
-                f"{_difference(','.join(known), ','.join(asked.pieces))}. If another conversation began, give it "
-                "a prompt_cache_key of its own, or start the server with prefix=False (--no-prefix)",
+                f"{_difference(','.join(known), ','.join(asked.pieces))}. {_ANOTHER}",
             )
         self._last[asked.conversation] = asked
         return before.prompt
