@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from cantle_ai.apis.anthropic_messages_compat import AnthropicMessagesCompat
+from cantle_ai.apis.claude_thinking import BINDING, BLOCK_BINDING, INTERLEAVED, claude_budget
 from cantle_ai.codec import JsonObject
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import Model, NamedTool, StreamOptions
@@ -22,13 +23,6 @@ _BUDGETS: Mapping[ThinkingLevel, int] = {
     "max": 65_536,
 }
 """Tokens for each level, where the caller does not say."""
-_LEAST_BUDGET = 1024
-"""The API refuses a smaller one."""
-_LEAST_ANSWER = 1024
-"""Tokens that are left for the answer beside the budget, unless the caller wants fewer."""
-_INTERLEAVED = "interleaved-thinking-2025-05-14"
-"""The beta by which a model with a budget thinks between its calls; models that decide by themselves do so anyway."""
-_BINDING = "thinking-binding-controls-2026-08-01"
 
 
 class Thinking(Struct, frozen=True, kw_only=True):
@@ -69,18 +63,14 @@ def thinking_of(model: Model, compat: AnthropicMessagesCompat, options: StreamOp
         effort = model.thinking_levels.get(level) or ("low" if level == "minimal" else level)
         betas: tuple[str, ...] = ()
     else:
-        budget = options.thinking_budgets.get(level, _BUDGETS[level])
-        answer = _LEAST_ANSWER
-        if options.max_tokens is not None:
-            limit = max(1, min(options.max_tokens + budget, most))
-            answer = max(1, min(answer, options.max_tokens))
-        budget = min(budget, limit - answer)
-        if budget < _LEAST_BUDGET:
+        wanted = options.thinking_budgets.get(level, _BUDGETS[level])
+        share = claude_budget(wanted, limit, most, on_top=options.max_tokens is not None)
+        if share is None:
             return silent
+        budget, limit = share
         config = {"type": "enabled", "budget_tokens": budget, "display": "summarized"}
-        effort, betas = None, (_INTERLEAVED,)
+        effort, betas = None, (INTERLEAVED,)
     if compat.supports_mid_convo_effort:
-        # Images that are left out, or messages that were summed up, change what thinking was bound to.
-        config["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
-        betas = (*betas, _BINDING)
+        config["block_binding"] = {**BLOCK_BINDING}
+        betas = (*betas, BINDING)
     return Thinking(max_tokens=limit, config=config, effort=effort, betas=betas, possible=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from cantle_ai.apis.bedrock_converse_compat import BedrockConverseCompat
+from cantle_ai.apis.claude_thinking import BINDING, BLOCK_BINDING, INTERLEAVED, claude_budget
 from cantle_ai.codec import JsonObject
 from cantle_ai.messages import ThinkingLevel
 from cantle_ai.model import Model, StreamOptions
@@ -14,12 +15,6 @@ __all__ = ["Thinking", "thinking_of"]
 _BUDGETS: dict[ThinkingLevel, int] = {"minimal": 1024, "low": 2048, "medium": 8192}
 _LARGEST_BUDGET = 16_384
 """For `high` and all above."""
-_LEAST_BUDGET = 1024
-"""Anthropic's minimum."""
-_LEAST_ANSWER = 1024
-"""Tokens that thinking leaves for the answer itself, unless fewer are asked for."""
-_INTERLEAVED = "interleaved-thinking-2025-05-14"
-_BINDING = "thinking-binding-controls-2026-08-01"
 
 
 class Thinking(Struct, frozen=True):
@@ -70,8 +65,8 @@ def thinking_of(
             thinking: JsonObject = {"type": "adaptive", "display": "summarized"}
             fields: JsonObject = {"thinking": thinking, "output_config": {"effort": effort}}
             if compat.supports_thinking_binding:
-                thinking["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
-                fields["anthropic_beta"] = [_BINDING]
+                thinking["block_binding"] = {**BLOCK_BINDING}
+                fields["anthropic_beta"] = [BINDING]
             return Thinking(level, fields, limit)
         case "reasoning":
             return Thinking(level, {"reasoning": {"effort": effort}}, limit)
@@ -85,12 +80,10 @@ def thinking_of(
 
 def _budget(model: Model, options: StreamOptions, level: ThinkingLevel, limit: int, room: int) -> Thinking:
     wanted = options.thinking_budgets.get(level, _BUDGETS.get(level, _LARGEST_BUDGET))
-    whole, answer = limit, _LEAST_ANSWER
-    if options.max_tokens is not None:
-        whole, answer = limit + wanted, min(limit, _LEAST_ANSWER)
-    whole = min(whole, model.max_tokens, max(room, limit))
-    budget = min(wanted, whole - answer)
-    if budget < _LEAST_BUDGET:
+    most = min(model.max_tokens, max(room, limit))
+    share = claude_budget(wanted, limit, most, on_top=options.max_tokens is not None)
+    if share is None:
         return Thinking("off", max_tokens=limit)
+    budget, whole = share
     thinking: JsonObject = {"type": "enabled", "budget_tokens": budget, "display": "summarized"}
-    return Thinking(level, {"thinking": thinking, "anthropic_beta": [_INTERLEAVED]}, whole)
+    return Thinking(level, {"thinking": thinking, "anthropic_beta": [INTERLEAVED]}, whole)
