@@ -7,7 +7,7 @@ else, streams that are cut, and letting go of the connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -90,10 +90,7 @@ async def stream_answer(
     Raises :class:`ProviderError`, whose text holds none of the request's keys.
     """
     if options.on_request is not None:
-        changed = options.on_request(request)
-        if isinstance(changed, Awaitable):
-            changed = await changed
-        request = request if changed is None else changed
+        request = await _inspected(request, options.on_request)
     response = await transport.send(request, signal=signal)
     try:
         if options.on_response is not None:
@@ -114,10 +111,7 @@ async def stream_answer(
                     for event in events:
                         await _shown(options.on_event(event))
                 with body.understood():
-                    for event in events:
-                        reader.event(event)
-                        if reader.done:
-                            break
+                    _read(reader, events)
                 yield builder.take()
                 if reader.done:
                     break
@@ -129,6 +123,13 @@ async def stream_answer(
         yield builder.take()
     finally:
         await response.aclose()
+
+
+def _read(reader: AnswerReader, events: Sequence[ServerSentEvent]) -> None:
+    for event in events:
+        reader.event(event)
+        if reader.done:
+            break
 
 
 class _Body:
@@ -186,6 +187,15 @@ class _Body:
         from cantle_ai.apis.http_errors import secrets_of, unexpected_body
 
         return unexpected_body(beginning, secrets_of(self._asked_with))
+
+
+async def _inspected(
+    request: HttpRequest, hook: Callable[[HttpRequest], HttpRequest | None | Awaitable[HttpRequest | None]]
+) -> HttpRequest:
+    changed = hook(request)
+    if isinstance(changed, Awaitable):
+        changed = await changed
+    return request if changed is None else changed
 
 
 async def _shown(result: Awaitable[None] | None) -> None:
