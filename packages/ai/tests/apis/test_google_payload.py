@@ -208,7 +208,12 @@ def test_b15_results_are_output_or_error_in_one_content_in_order():
 @pytest.mark.fault("B15")
 def test_b15_without_ids_responses_stand_in_the_order_of_the_calls():
     calls = [ToolCall(name, "go", {}) for name in "abc"]
-    history = [user("x"), answer_by(OLD, *calls), result("c", "three", IMAGE), result("a", "one", IMAGE)]
+    history: list[Message] = [
+        user("x"),
+        answer_by(OLD, *calls),
+        result("c", "three", IMAGE),
+        result("a", "one", IMAGE),
+    ]
     sent = contents(OLD, *history, user("and?"))
     responses = [part["functionResponse"]["response"] for part in sent[2]["parts"]]
     assert responses == [{"output": "one"}, {"error": INTERRUPTED}, {"output": "three"}]

@@ -9,8 +9,9 @@ from typing import cast
 from cantle_ai.codec import JsonObject, encode_json
 from cantle_ai.testing.response import Failure, Noise
 from cantle_ai.testing.script import LastMessage
-from cantle_ai.testing.server.dialects.openai_completions_playback import ChatPlayback, error_body
+from cantle_ai.testing.server.dialects.openai_completions_playback import ChatPlayback
 from cantle_ai.testing.server.dialects.openai_completions_request import check_request
+from cantle_ai.testing.server.dialects.openai_errors import error_body
 from cantle_ai.testing.server.dialects.port import Asked, Dialect, Play, Playback
 from cantle_ai.testing.server.event_noise import data_noise
 from cantle_ai.testing.server.exchange import Call

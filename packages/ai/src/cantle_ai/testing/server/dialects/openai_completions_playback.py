@@ -7,20 +7,12 @@ from collections.abc import Iterator
 
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.testing.response import Block, CallBlock, Failure, TextBlock, ThinkingBlock
+from cantle_ai.testing.server.dialects.openai_errors import error_body
 from cantle_ai.testing.server.dialects.port import Play, Playback
 
-__all__ = ["ChatPlayback", "error_body"]
+__all__ = ["ChatPlayback"]
 
 _FINISH = {"stop": "stop", "length": "length", "toolUse": "tool_calls", "deferred": "stop"}
-
-
-def error_body(message: str, code: str | None, status: int | None) -> JsonObject:
-    """An error as the API words it."""
-    if status is None or status >= 500:
-        kind = "server_error"
-    else:
-        kind = "requests" if status == 429 else "invalid_request_error"
-    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
 class ChatPlayback:

@@ -8,7 +8,8 @@ from typing import TypeAlias, cast
 from cantle_ai.codec import Json, JsonObject, encode_json
 from cantle_ai.testing.response import Failure, Noise
 from cantle_ai.testing.script import LastMessage
-from cantle_ai.testing.server.dialects.openai_responses_playback import ResponsePlayback, error_body
+from cantle_ai.testing.server.dialects.openai_errors import error_body
+from cantle_ai.testing.server.dialects.openai_responses_playback import ResponsePlayback
 from cantle_ai.testing.server.dialects.openai_responses_request import check_body
 from cantle_ai.testing.server.dialects.port import Asked, Dialect, Play, Playback
 from cantle_ai.testing.server.event_noise import named_noise

@@ -73,7 +73,7 @@ class _Conversation:
     def take(self, item: JsonObject, path: Path, *, first: bool) -> None:
         kind = item.get("type", "message")
         self._id(item, path)
-        self._follows_reasoning(item, kind, path)
+        self._follows_reasoning(item, kind)
         match kind:
             case "message":
                 self._message(item, path, first)
@@ -104,7 +104,7 @@ class _Conversation:
             raise Refusal("item-id", f"{path}.id is {text!r}, which an earlier item has")
         self._ids.add(text)
 
-    def _follows_reasoning(self, item: JsonObject, kind: Json, path: Path) -> None:
+    def _follows_reasoning(self, item: JsonObject, kind: Json) -> None:
         led = kind in _CALLS or kind in _OF_THE_SERVICE or item.get("role") == "assistant"
         if self._reasoning is not None and not led and kind != "reasoning":
             raise Refusal("reasoning", f"{self._reasoning}: reasoning without the item that must follow it")

@@ -10,7 +10,7 @@ from cantle_ai.codec import JsonObject
 from cantle_ai.testing.response import Block, CallBlock, Failure, TextBlock, ThinkingBlock
 from cantle_ai.testing.server.dialects.port import Play, Playback
 
-__all__ = ["ResponsePlayback", "error_body"]
+__all__ = ["ResponsePlayback"]
 
 _STATUS = {
     "stop": "completed",
@@ -18,15 +18,6 @@ _STATUS = {
     "toolUse": "completed",
     "deferred": "completed",
 }
-
-
-def error_body(message: str, code: str | None, status: int | None) -> JsonObject:
-    """An error as the API words it."""
-    if status is None or status >= 500:
-        kind = "server_error"
-    else:
-        kind = "requests" if status == 429 else "invalid_request_error"
-    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
 class ResponsePlayback:
