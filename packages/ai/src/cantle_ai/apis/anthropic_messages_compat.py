@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
-from cantle_ai.errors import ConfigurationError
+from cantle_ai.apis.model_quirks import model_quirks
 from cantle_ai.model import Model
 
 __all__ = ["AnthropicMessagesCompat", "compat_of"]
@@ -56,8 +55,4 @@ def compat_of(model: Model) -> AnthropicMessagesCompat:
 
     Raises :class:`ConfigurationError` for a value of the wrong type.
     """
-    try:
-        return msgspec.convert(model.compat, AnthropicMessagesCompat)
-    except msgspec.ValidationError as error:
-        text = str(error).replace("`$.", "`compat.")
-        raise ConfigurationError(None, f"The model {model.key} cannot be used: {text}") from None
+    return model_quirks(model, AnthropicMessagesCompat)

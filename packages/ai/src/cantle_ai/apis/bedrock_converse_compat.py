@@ -12,18 +12,17 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
+from cantle_ai.apis.model_quirks import model_quirks
 from cantle_ai.codec import Json
-from cantle_ai.errors import ConfigurationError
 from cantle_ai.model import Model
 
 __all__ = ["BedrockConverseCompat", "BedrockThinking", "compat_of"]
 
 BedrockThinking: TypeAlias = Literal["none", "adaptive", "budget", "reasoning", "reasoning-effort", "nova"]
 """How `additionalModelRequestFields` ask for a thinking level; see
-:func:`cantle_ai.apis.bedrock_converse_thinking.thinking_fields`."""
+:func:`cantle_ai.apis.bedrock_converse_thinking.thinking_of`."""
 
 
 class BedrockConverseCompat(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -100,8 +99,4 @@ def compat_of(model: Model) -> BedrockConverseCompat:
     Names that belong to other APIs are passed over. Raises :class:`ConfigurationError` for a value of the wrong type.
     """
     known = next((quirks for pattern, quirks in _FAMILIES if pattern.search(model.id)), {})
-    try:
-        return msgspec.convert({**known, **model.compat}, BedrockConverseCompat)
-    except msgspec.ValidationError as error:
-        text = str(error).replace("`$.", "`compat.")
-        raise ConfigurationError(None, f"The model {model.key} cannot be used: {text}") from None
+    return model_quirks(model, BedrockConverseCompat, known)

@@ -11,11 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
+from cantle_ai.apis.model_quirks import model_quirks
 from cantle_ai.codec import Json
-from cantle_ai.errors import ConfigurationError
 from cantle_ai.model import Model
 
 __all__ = ["GoogleCompat", "compat_of"]
@@ -72,11 +71,7 @@ def compat_of(model: Model) -> GoogleCompat:
 
     Raises :class:`ConfigurationError` for a value of the wrong type.
     """
-    try:
-        return msgspec.convert({**_known(model), **model.compat}, GoogleCompat)
-    except msgspec.ValidationError as error:
-        text = str(error).replace("`$.", "`compat.")
-        raise ConfigurationError(None, f"The model {model.key} cannot be used: {text}") from None
+    return model_quirks(model, GoogleCompat, _known(model))
 
 
 def _known(model: Model) -> Mapping[str, Json]:

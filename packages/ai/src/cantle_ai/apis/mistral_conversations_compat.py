@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Struct
 
-from cantle_ai.errors import ConfigurationError
+from cantle_ai.apis.model_quirks import model_quirks
 from cantle_ai.model import Model
 
 __all__ = ["MistralConversationsCompat", "compat_of"]
@@ -28,8 +27,4 @@ def compat_of(model: Model) -> MistralConversationsCompat:
 
     Raises :class:`ConfigurationError` for a value of the wrong type.
     """
-    try:
-        return msgspec.convert(model.compat, MistralConversationsCompat)
-    except msgspec.ValidationError as error:
-        text = str(error).replace("`$.", "`compat.")
-        raise ConfigurationError(None, f"The model {model.key} cannot be used: {text}") from None
+    return model_quirks(model, MistralConversationsCompat)

@@ -10,10 +10,9 @@ of a provider or model, never guessed from an address.
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
-from cantle_ai.errors import ConfigurationError
+from cantle_ai.apis.model_quirks import model_quirks
 from cantle_ai.model import Model
 
 __all__ = ["OpenAICompletionsCompat", "ThinkingFormat", "compat_of"]
@@ -110,8 +109,4 @@ def compat_of(model: Model) -> OpenAICompletionsCompat:
 
     Raises :class:`ConfigurationError` for a value of the wrong type.
     """
-    try:
-        return msgspec.convert(model.compat, OpenAICompletionsCompat)
-    except msgspec.ValidationError as error:
-        text = str(error).replace("`$.", "`compat.")
-        raise ConfigurationError(None, f"The model {model.key} cannot be used: {text}") from None
+    return model_quirks(model, OpenAICompletionsCompat)

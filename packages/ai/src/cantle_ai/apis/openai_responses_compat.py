@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
+from cantle_ai.apis.model_quirks import model_quirks
 from cantle_ai.codec import Json
-from cantle_ai.errors import ConfigurationError
 from cantle_ai.model import Model
 
 __all__ = ["OpenAIResponsesCompat", "compat_of"]
@@ -53,8 +52,4 @@ def compat_of(model: Model, defaults: Mapping[str, Json] | None = None) -> OpenA
 
     Raises :class:`ConfigurationError` for a value of the wrong type.
     """
-    try:
-        return msgspec.convert({**(defaults or {}), **model.compat}, OpenAIResponsesCompat)
-    except msgspec.ValidationError as error:
-        text = str(error).replace("`$.", "`compat.")
-        raise ConfigurationError(None, f"The model {model.key} cannot be used: {text}") from None
+    return model_quirks(model, OpenAIResponsesCompat, defaults)
