@@ -18,6 +18,8 @@ __all__ = ["cleaned", "gemini_node", "openapi_node"]
 
 
 def cleaned(parameters: JsonObject, clean: Callable[[JsonObject], JsonObject]) -> JsonObject:
+    """The schema with each of its nodes as `clean` makes it, from the outside in; what lies too deep stays as it is."""
+
     def node(raw: Json, depth: int) -> Json:
         if not isinstance(raw, dict) or depth > DEEPEST:
             return raw
@@ -28,10 +30,10 @@ def cleaned(parameters: JsonObject, clean: Callable[[JsonObject], JsonObject]) -
 
 
 def gemini_node(raw: JsonObject) -> JsonObject:
+    """One node for a field that takes JSON schema: without what describes the document, `const` as an `enum`."""
     node = without_wrapping({key: value for key, value in raw.items() if key not in DOCUMENT})
     if "const" in node:
         node.setdefault("enum", [node.pop("const")])
-        node.pop("const", None)
     return node
 
 
@@ -65,6 +67,7 @@ _OPENAPI_FORMATS = frozenset({"float", "double", "int32", "int64", "enum", "date
 
 
 def openapi_node(raw: JsonObject) -> JsonObject:
+    """One node for a field that takes the schemas of OpenAPI 3.0, with no keyword that Gemini's do not have."""
     node = gemini_node(raw)
     if "type" not in node and (kind := type_of_values(node)) is not None:
         node["type"] = kind

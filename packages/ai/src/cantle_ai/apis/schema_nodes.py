@@ -91,6 +91,7 @@ def without_wrapping(node: JsonObject) -> JsonObject:
 
 
 def is_one_of(value: Json, options: frozenset[str]) -> bool:
+    """Whether `value` is a text of `options`; a list or an object, which has no hash, is none."""
     return isinstance(value, str) and value in options
 
 
