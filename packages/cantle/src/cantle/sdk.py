@@ -191,7 +191,7 @@ async def create_agent_session(
             warnings=warnings,
             pause=pause,
             cleanup=(environment.close, runtime.aclose) if models is None else (environment.close,),
-            left_running=lambda: environment.processes.left_running,
+            left_running=lambda: environment.left_running,
         )
     )
 

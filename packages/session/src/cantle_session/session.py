@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,7 +55,17 @@ from cantle_session.storage.jsonl import JsonlStorage
 from cantle_session.tree import ROOT, Tree
 
 if TYPE_CHECKING:
+    from typing import TypedDict
+
     from cantle_session.storage.port import Storage
+
+    class _Place(TypedDict):
+        """What every entry has, for the next one."""
+
+        id: str
+        parent_id: str | None
+        timestamp: str
+
 
 __all__ = ["Session", "SessionWarning"]
 
@@ -375,14 +385,6 @@ def _usage_of(entry: Entry) -> Usage | None:
         case CompactionEntry() | BranchSummaryEntry() | UsageEntry():
             return entry.usage
     return None
-
-
-class _Place(TypedDict):
-    """What every entry has, for the next one."""
-
-    id: str
-    parent_id: str | None
-    timestamp: str
 
 
 def _new_header(

@@ -13,7 +13,6 @@ import msgspec
 
 from cantle_ai.apis.chunk_reader import read_chunk
 from cantle_ai.apis.http_stream import AnswerReader
-from cantle_ai.apis.new_call_ids import NewCallIds
 from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta, decode_chunk
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_messages import REASONING_FIELDS
@@ -28,6 +27,7 @@ from cantle_ai.sse import ServerSentEvent
 from cantle_ai.usage import cost_of
 
 if TYPE_CHECKING:
+    from cantle_ai.apis.new_call_ids import NewCallIds
     from cantle_ai.apis.openai_completions_details import ReasoningDetails
 
 __all__ = ["CompletionReader"]
@@ -75,7 +75,8 @@ class CompletionReader:
         self._builder = builder
         self._model = model
         self._compat = compat
-        self._ids = NewCallIds(context)
+        self._context = context
+        self._ids: NewCallIds | None = None
         self._text: int | None = None
         self._thinking: int | None = None
         self._thoughts_in_details = False
@@ -235,6 +236,10 @@ class CompletionReader:
         """Open the blocks of calls whose names are complete, now that something else comes."""
         if not self._unnamed:
             return
+        if self._ids is None:
+            from cantle_ai.apis.new_call_ids import NewCallIds
+
+            self._ids = NewCallIds(self._context)
         for call in self._unnamed:
             call.id = self._ids.of(call.id)
             call.block = self._builder.tool_call_start(call.id, call.name)

@@ -21,12 +21,12 @@ from msgspec import Struct
 
 from cantle_ai.errors import ConfigurationError
 from cantle_ai.transport.port import TransportError
-from cantle_ai.transport.proxies import Proxy
 
 if TYPE_CHECKING:
     import ssl
 
     from cantle_ai.transport._secure import SecureConnection
+    from cantle_ai.transport.proxies import Proxy
 
 __all__ = ["Connection", "Target", "Watch", "parse_target"]
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cantle_ai.transport._connection import Connection, Target
     from cantle_ai.transport._failures import Stage
     from cantle_ai.transport.framing import Framing
+    from cantle_ai.transport.proxies import Proxy
 
 __all__ = ["Exchange", "Services"]
 
@@ -243,11 +244,10 @@ class Exchange:
 
     def _attempt(self) -> None:
         from cantle_ai.transport._connection import Connection, Target, parse_target
-        from cantle_ai.transport.proxies import proxy_for
 
         scheme, host, port, path = parse_target(self._request.url)
         services = self._services
-        target = Target(scheme, host, port, proxy_for(scheme, host, port, services.environ))
+        target = Target(scheme, host, port, _proxy_for(scheme, host, port, services.environ))
         connection = services.take_idle(target)
         if connection is not None:
             try:
@@ -387,6 +387,15 @@ def _decoder(encoding: str) -> Callable[[bytes], bytes] | None:
     raise TransportError(
         f"The answer is compressed with {encoding!r}, which was not asked for", kind="protocol"
     )
+
+
+def _proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> Proxy | None:
+    """The rules are loaded where a variable names a proxy at all."""
+    if not any(name.lower().endswith("_proxy") for name in environ):
+        return None
+    from cantle_ai.transport.proxies import proxy_for
+
+    return proxy_for(scheme, host, port, environ)
 
 
 def _was_stale(error: Exception) -> bool:

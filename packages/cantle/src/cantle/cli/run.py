@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cantle.hub.agent_session import AgentSession
     from cantle_ai.content import UserContent
     from cantle_ai.models import Models
+    from cantle_session.session import Session
 
 __all__ = ["run"]
 
@@ -104,8 +105,6 @@ def _tell_what_ends(session: AgentSession) -> None:
 
 def session_options(options: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `create_agent_session` that the command line's options mean."""
-    from cantle.cli.sessions import choose_session
-
     chosen: dict[str, Any] = {"model": options.model, "provider": options.provider}
     if options.provider == SCRIPTED:
         chosen = _scripted(options.model, alone=options.fallback_model is None)
@@ -114,7 +113,7 @@ def session_options(options: argparse.Namespace) -> dict[str, Any]:
         "thinking_level": options.thinking,
         "fallback_model": options.fallback_model,
         "api_key": options.api_key,
-        "session": choose_session(options),
+        "session": _session(options),
         "tools": [] if options.no_tools else _names(options.tools),
         "exclude_tools": _names(options.exclude_tools) or (),
         "system_prompt": None if options.system_prompt is None else text_or_file(options.system_prompt),
@@ -122,6 +121,17 @@ def session_options(options: argparse.Namespace) -> dict[str, Any]:
         "context_files": not options.no_context_files,
         "project_trusted": True if options.approve else False if options.no_approve else None,
     }
+
+
+def _session(options: argparse.Namespace) -> Session | None:
+    """The session that the options ask for; None for a new one in its usual place."""
+    if (options.session, options.session_dir) == (None, None) and not (
+        options.continue_ or options.no_session
+    ):
+        return None
+    from cantle.cli.sessions import choose_session
+
+    return choose_session(options)
 
 
 def _scripted(file: str, *, alone: bool) -> dict[str, Any]:

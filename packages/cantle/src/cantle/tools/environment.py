@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from cantle.tools.file_queue import FileQueue
-from cantle.tools.processes import Processes
+if TYPE_CHECKING:
+    from cantle.tools.file_queue import FileQueue
+    from cantle.tools.processes import Processes, RunningProcess
 
 __all__ = ["ShellLeftovers", "ToolEnvironment"]
 
@@ -36,9 +37,33 @@ class ToolEnvironment(Struct):
     """What becomes of processes that a command leaves in the background."""
     temp_dir: Path | None = None
     """Where long output is kept; None for the system's folder for temporary files."""
-    files: FileQueue = field(default_factory=FileQueue)
-    processes: Processes = field(default_factory=Processes)
+    _files: FileQueue | None = None
+    _processes: Processes | None = None
+
+    @property
+    def files(self) -> FileQueue:
+        """The turns of calls that change files."""
+        if self._files is None:
+            from cantle.tools.file_queue import FileQueue
+
+            self._files = FileQueue()
+        return self._files
+
+    @property
+    def processes(self) -> Processes:
+        """The commands of the session."""
+        if self._processes is None:
+            from cantle.tools.processes import Processes
+
+            self._processes = Processes()
+        return self._processes
+
+    @property
+    def left_running(self) -> Sequence[RunningProcess]:
+        """What commands that have ended left running, the oldest command's first."""
+        return () if self._processes is None else self._processes.left_running
 
     async def close(self) -> None:
         """End every command that still runs and every process that one has left behind. May be called twice."""
-        await self.processes.close()
+        if self._processes is not None:
+            await self._processes.close()
