@@ -32,7 +32,7 @@ from cantle_agent.agent import Agent
 from cantle_agent.events import AgentEvent, MessageUpdate
 from cantle_agent.schema import ToolSchema
 from cantle_agent.tool import Tool, ToolContext, ToolResult
-from cantle_ai.apis.openai_completions_chunks import decode_chunk
+from cantle_ai.apis.openai_completions_answer import decode_chunk
 from cantle_ai.apis.openai_completions_compat import compat_of
 from cantle_ai.apis.openai_completions_payload import request_body
 from cantle_ai.builder import AnswerBuilder

@@ -13,11 +13,11 @@ import msgspec
 
 from cantle_ai.apis.chunk_reader import read_chunk
 from cantle_ai.apis.http_stream import AnswerReader
-from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta, decode_chunk
+from cantle_ai.apis.openai_completions_chunks import Chunk, Counts, Delta, ToolCallDelta
 from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_messages import REASONING_FIELDS
 from cantle_ai.builder import AnswerBuilder
-from cantle_ai.codec import Json
+from cantle_ai.codec import Json, decode_json
 from cantle_ai.content import ThinkingContent
 from cantle_ai.context import Context
 from cantle_ai.errors import ErrorKind, ProviderError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cantle_ai.apis.new_call_ids import NewCallIds
     from cantle_ai.apis.openai_completions_details import ReasoningDetails
 
-__all__ = ["CompletionReader"]
+__all__ = ["CompletionReader", "decode_chunk"]
 
 _ENDS: dict[str, StopReason] = dict.fromkeys(
     ("length", "max_tokens", "model_length", "model_context_window_exceeded", "repetition_truncation"),
@@ -47,6 +47,18 @@ _REFUSED = {
 DeepSeek's (https://api-docs.deepseek.com/api/create-chat-completion)."""
 _PASSING = ("network_error", "insufficient_system_resource")
 """Those of them that another attempt may not meet."""
+
+_decode = msgspec.json.Decoder(Chunk | None).decode
+
+
+def decode_chunk(data: bytes) -> Chunk | None:
+    """One chunk; None for one that says nothing (`null`, a number, a list). Raises ValueError for what is not JSON."""
+    try:
+        return _decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        from cantle_ai.apis.openai_completions_lenient import lenient_chunk
+
+        return lenient_chunk(decode_json(data))
 
 
 class _Call:

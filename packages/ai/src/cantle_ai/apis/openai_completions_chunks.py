@@ -14,13 +14,12 @@ parts, arguments as an object, a count that is a string) is read by
 
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from cantle_ai.codec import Json, decode_json
+from cantle_ai.codec import Json
 from cantle_ai.usage import Usage
 
-__all__ = ["Choice", "Chunk", "Counts", "Delta", "FunctionDelta", "ToolCallDelta", "decode_chunk"]
+__all__ = ["Choice", "Chunk", "Counts", "Delta", "FunctionDelta", "ToolCallDelta"]
 
 
 class FunctionDelta(Struct, gc=False):
@@ -116,19 +115,6 @@ class Chunk(Struct, gc=False):
     choices: list[Choice | None] | None = None
     usage: Counts | None = None
     error: Any = None
-
-
-_decode = msgspec.json.Decoder(Chunk | None).decode
-
-
-def decode_chunk(data: bytes) -> Chunk | None:
-    """One chunk; None for one that says nothing (`null`, a number, a list). Raises ValueError for what is not JSON."""
-    try:
-        return _decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        from cantle_ai.apis.openai_completions_lenient import lenient_chunk
-
-        return lenient_chunk(decode_json(data))
 
 
 def _is_amount(raw: Json) -> bool:
