@@ -38,13 +38,13 @@ class GooglePlayback:
         self._play = play
 
     def events(self) -> Iterator[bytes]:
-        place, said = -1, ""
+        place, said, length = -1, "", 0
         blocks = self._play.response.blocks
         for index, block, piece in self._play.deltas():
             if index != place:
-                place, said = index, ""
+                place, said, length = index, "", len(block_text(block))
             said += piece
-            whole = len(said) == len(block_text(block))
+            whole = len(said) == length
             match block:
                 case CallBlock():
                     if whole:
