@@ -8,8 +8,6 @@ from cantle_ai.apis.openai_completions_compat import OpenAICompletionsCompat
 from cantle_ai.apis.openai_completions_messages import ChatMessages, MessageEncoder
 from cantle_ai.apis.openai_completions_thinking import thinking_fields
 from cantle_ai.apis.output_limit import output_limit
-from cantle_ai.apis.sampling import add_sampling
-from cantle_ai.apis.session_keys import cache_key
 from cantle_ai.codec import Json, JsonObject, wire_json
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.messages import ThinkingLevel
@@ -45,14 +43,21 @@ def request_body(
     limit = output_limit(model, options, context.messages, size, messages.images)
     fields = _fields(model, context, options, compat, limit)
     fields[compat.max_tokens_field] = limit
-    add_sampling(fields, model, options, except_for=_OURS)
+    if model.sampling or model.sampling_by_level or options.sampling:
+        from cantle_ai.apis.sampling import add_sampling
+
+        add_sampling(fields, model, options, except_for=_OURS)
     return b"".join([*parts, b",", wire_json(fields)[1:]])
 
 
 def session_headers(options: StreamOptions, compat: OpenAICompletionsCompat) -> dict[str, str]:
     """Headers by which requests of one session find the same machine, and the prompt that it keeps."""
+    if not compat.send_session_affinity_headers:
+        return {}
+    from cantle_ai.apis.session_keys import cache_key
+
     key = cache_key(options)
-    if key is None or not compat.send_session_affinity_headers:
+    if key is None:
         return {}
     return dict.fromkeys(_AFFINITY_HEADERS[compat.session_affinity_format], key)
 
@@ -100,8 +105,11 @@ def _cache_fields(options: StreamOptions, compat: OpenAICompletionsCompat) -> Js
     long = options.cache_retention == "long" and compat.supports_long_cache_retention
     mode = compat.prompt_cache_key_mode
     fields: JsonObject = {}
-    if (key := cache_key(options)) is not None and (mode == "enabled" or (mode == "auto" and long)):
-        fields["prompt_cache_key"] = key
+    if mode == "enabled" or (mode == "auto" and long):
+        from cantle_ai.apis.session_keys import cache_key
+
+        if (key := cache_key(options)) is not None:
+            fields["prompt_cache_key"] = key
     if long and compat.cache_control_format is None:
         fields["prompt_cache_retention"] = "24h"
     return fields
