@@ -60,7 +60,6 @@ class AuthSource(Struct, frozen=True, kw_only=True):
     """Variables that the key refers to and that are not set."""
     needed: tuple[str, ...] = ()
     """Variables that the provider's address has places for and that are not set."""
-
     problem: str = ""
     """Why what is stored cannot be used, and what to do about it."""
 
@@ -228,14 +227,13 @@ class AuthResolver:
         if not stored.is_fresh(self._clock()) or stored.access == refused:
             stored = await self._renewed(provider.id, login, refused)
         auth = login.authorise(stored)
+        renewable = stored.refresh and isinstance(self._credentials, CredentialStore)
         return _Found(
             key=auth.api_key,
             kind=auth.kind,
             headers=auth.headers,
             base_url=auth.base_url,
-            token=stored.access
-            if stored.refresh and isinstance(self._credentials, CredentialStore)
-            else None,
+            token=stored.access if renewable else None,
         )
 
     def _login(self, provider: Provider) -> Login | None:
