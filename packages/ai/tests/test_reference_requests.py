@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from cantle_ai.abort import AbortSignal
 from cantle_ai.content import TextContent, ToolCall
 from cantle_ai.context import Context, ToolDefinition
-from cantle_ai.errors import ProviderError
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 from cantle_ai.models import Models
-from cantle_ai.transport.port import HttpRequest, HttpResponse, Transport
+from cantle_ai.transport.port import HttpRequest
+from packages.ai.tests.wall import Wall
 from tests.support.reference import evaluated
 
 API = "openai-completions"
@@ -75,23 +74,6 @@ SCRIPT = """
     }
     console.log(JSON.stringify(told));
 """
-
-
-class Wall:
-    """A transport that takes requests, and lets none through."""
-
-    def __init__(self) -> None:
-        self.requests: list[HttpRequest] = []
-
-    async def send(self, request: HttpRequest, *, signal: AbortSignal | None = None) -> HttpResponse:
-        self.requests.append(request)
-        raise ProviderError("a wall", kind="network")
-
-    async def aclose(self) -> None:
-        pass
-
-
-_wall: type[Transport] = Wall
 
 
 async def ours(models: Models, wall: Wall, model: Model) -> HttpRequest:

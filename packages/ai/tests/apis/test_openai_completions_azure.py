@@ -7,29 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from cantle_ai.abort import AbortSignal
 from cantle_ai.context import Context
-from cantle_ai.errors import ProviderError
 from cantle_ai.messages import UserMessage
 from cantle_ai.models import Models
-from cantle_ai.transport.port import HttpRequest, HttpResponse, Transport
-
-
-class Wall:
-    """A transport that takes requests, and lets none through."""
-
-    def __init__(self) -> None:
-        self.requests: list[HttpRequest] = []
-
-    async def send(self, request: HttpRequest, *, signal: AbortSignal | None = None) -> HttpResponse:
-        self.requests.append(request)
-        raise ProviderError("a wall", kind="network")
-
-    async def aclose(self) -> None:
-        pass
-
-
-_wall: type[Transport] = Wall
+from cantle_ai.transport.port import HttpRequest
+from packages.ai.tests.wall import Wall
 
 
 async def asked(environ: Mapping[str, str]) -> tuple[HttpRequest | None, str]:
