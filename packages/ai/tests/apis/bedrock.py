@@ -7,21 +7,14 @@ from typing import Any
 
 from cantle_ai.apis.bedrock_converse_stream import BedrockConverse
 from cantle_ai.auth.request_auth import RequestAuth
-from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
-from cantle_ai.messages import UserMessage
 from cantle_ai.model import Model, StreamOptions
-from cantle_ai.stream import AssistantMessageStream
-from cantle_ai.testing.checker import checked
 from cantle_ai.testing.server.dialects.bedrock_converse_stream_frames import event, exception
-from cantle_ai.transport.urllib3_thread import Urllib3Transport
-from packages.ai.tests.apis.completions import Asked
-from packages.ai.tests.http_peer import Peer
+from packages.ai.tests.apis.asking import HELLO, Asked, ask_peer
 
 __all__ = [
     "CLAUDE",
     "END",
-    "HELLO",
     "KEY",
     "MEDIA_TYPE",
     "ask",
@@ -35,7 +28,6 @@ __all__ = [
 KEY = "bedrock-secret-key"
 CLAUDE = "us.anthropic.claude-sonnet-4-6"
 MEDIA_TYPE = "content-type: application/vnd.amazon.eventstream"
-HELLO = Context("Be brief.", [UserMessage("hello", timestamp=1)])
 USAGE = {"inputTokens": 5, "outputTokens": 7, "totalTokens": 12}
 
 
@@ -86,14 +78,11 @@ async def ask(
     def frames(link: Any) -> None:
         link.answer(b"".join(serve), MEDIA_TYPE, "x-amzn-requestid: r-1")
 
-    transport = Urllib3Transport(environ={})
-    with Peer(serve if callable(serve) else frames) as peer:
-        asked = model(**{"base_url": peer.url, **fields})
-        options = options or StreamOptions()
-        auth = RequestAuth(api_key=key, environ=environ or {})
-        made = (api or BedrockConverse())(asked, context, options, transport=transport, auth=auth)
-        stream = checked(AssistantMessageStream(made, AnswerBuilder.of(asked), signal=options.signal))
-        events = [event async for event in stream]
-        result = Asked(events, await stream.result(), peer)
-    await transport.aclose()
-    return result
+    return await ask_peer(
+        serve if callable(serve) else frames,
+        api or BedrockConverse(),
+        model=lambda url: model(**{"base_url": url, **fields}),
+        auth=lambda url: RequestAuth(api_key=key, environ=environ or {}),
+        context=context,
+        options=options,
+    )

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from cantle_ai.apis.google_generative_ai import source
 from cantle_ai.apis.port import WireApi
 from cantle_ai.auth.request_auth import RequestAuth
-from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context
-from cantle_ai.events import AssistantMessageEvent
-from cantle_ai.messages import AssistantMessage, UserMessage
+from cantle_ai.messages import AssistantMessage
 from cantle_ai.model import Model, StreamOptions
-from cantle_ai.stream import AssistantMessageStream
-from cantle_ai.testing.checker import checked
-from cantle_ai.transport.urllib3_thread import Urllib3Transport
-from packages.ai.tests.http_peer import Link, Peer
+from packages.ai.tests.apis.asking import HELLO, Asked, ask_peer
 
-__all__ = ["HELLO", "KEY", "PRO", "Asked", "answer_by", "ask", "body_of", "call", "chunk", "event", "model"]
+__all__ = ["KEY", "PRO", "answer_by", "ask", "body_of", "call", "chunk", "event", "model"]
 
 KEY = "AIza-secret-key"
 PRO = "gemini-3.1-pro-preview"
-HELLO = Context("Be brief.", [UserMessage("hello", timestamp=1)])
 
 
 def model(id: str = PRO, **fields: Any) -> Model:
@@ -63,30 +56,6 @@ def answer_by(asked: Model, *content: Any, **fields: Any) -> AssistantMessage:
     return AssistantMessage(list(content), asked.api, asked.provider, asked.id, **{"timestamp": 2, **fields})
 
 
-class Asked:
-    """What came of a request: the events, the message, and what the peer saw."""
-
-    def __init__(self, events: list[AssistantMessageEvent], message: AssistantMessage, peer: Peer) -> None:
-        self.events = events
-        self.message = message
-        self.requests = peer.requests
-
-    @property
-    def body(self) -> dict[str, Any]:
-        return json.loads(self.requests[-1].body)
-
-    @property
-    def details(self) -> Mapping[str, Any]:
-        assert self.message.extra is not None
-        details = self.message.extra["errorDetails"]
-        assert isinstance(details, dict)
-        return details
-
-    @property
-    def types(self) -> list[str]:
-        return [event.type for event in self.events]
-
-
 async def ask(
     serve: Any, *, context: Context = HELLO, options: StreamOptions | None = None, auth: RequestAuth | None = None,
     see: Any = None, api: WireApi = source, root: str = "/v1beta", **fields: Any
@@ -95,30 +64,15 @@ async def ask(
 
     `see` is shown each event as it comes.
     """
-    handler = serve if callable(serve) else lambda link: link.events(*serve)
-    transport = Urllib3Transport(environ={})
-    with Peer(handler) as peer:
-        asked = model(**{"base_url": f"{peer.url}{root}", **fields})
-        options = options or StreamOptions()
-        auth = RequestAuth(api_key=KEY) if auth is None else auth
-        made = api(asked, context, options, transport=transport, auth=auth)
-        builder = AnswerBuilder.of(asked, thinking_level=options.thinking)
-        stream = checked(AssistantMessageStream(made, builder, signal=options.signal))
-        events = []
-        async for each in stream:
-            events.append(each)
-            if see is not None:
-                see(each)
-        result = Asked(events, await stream.result(), peer)
-    await transport.aclose()
-    return result
-
-
-def refuse(status: str, body: bytes, *lines: str) -> Any:
-    def serve(link: Link) -> None:
-        link.answer(body, *lines, status=status)
-
-    return serve
+    return await ask_peer(
+        serve,
+        api,
+        model=lambda url: model(**{"base_url": f"{url}{root}", **fields}),
+        auth=lambda url: RequestAuth(api_key=KEY) if auth is None else auth,
+        context=context,
+        options=options,
+        see=see,
+    )
 
 
 def body_of(asked: Model, context: Context, options: StreamOptions | None = None) -> dict[str, Any]:

@@ -8,18 +8,11 @@ from typing import Any
 
 from cantle_ai.apis.anthropic_messages import source
 from cantle_ai.auth.request_auth import RequestAuth
-from cantle_ai.builder import AnswerBuilder
 from cantle_ai.context import Context, ToolDefinition
-from cantle_ai.messages import UserMessage
 from cantle_ai.model import Model, StreamOptions
-from cantle_ai.stream import AssistantMessageStream
-from cantle_ai.testing.checker import checked
-from cantle_ai.transport.urllib3_thread import Urllib3Transport
-from packages.ai.tests.apis.completions import Asked
-from packages.ai.tests.http_peer import Peer
+from packages.ai.tests.apis.asking import HELLO, Asked, ask_peer
 
 KEY = "sk-ant-secret-key"
-HELLO = Context("Be brief.", [UserMessage("hello", timestamp=1)])
 READ = ToolDefinition(
     "read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 )
@@ -82,16 +75,11 @@ async def ask(
 
     `root` follows the address in the model's `base_url`.
     """
-    handler = serve if callable(serve) else lambda link: link.events(*serve)
-    transport = Urllib3Transport(environ={})
-    with Peer(handler) as peer:
-        asked = model(**{"base_url": f"{peer.url}{root}", **fields})
-        options = options or StreamOptions()
-        builder = AnswerBuilder(api=asked.api, provider=asked.provider, model=asked.id, price=asked.price)
-        auth = auth or RequestAuth(api_key=KEY)
-        made = source(asked, context, options, transport=transport, auth=auth)
-        stream = checked(AssistantMessageStream(made, builder, signal=options.signal))
-        events = [event async for event in stream]
-        result = Asked(events, await stream.result(), peer)
-    await transport.aclose()
-    return result
+    return await ask_peer(
+        serve,
+        source,
+        model=lambda url: model(**{"base_url": f"{url}{root}", **fields}),
+        auth=lambda url: auth or RequestAuth(api_key=KEY),
+        context=context,
+        options=options,
+    )

@@ -9,19 +9,12 @@ from typing import Any
 from cantle_ai.apis import azure_openai_responses, openai_codex_responses, openai_responses
 from cantle_ai.apis.port import WireApi
 from cantle_ai.auth.request_auth import RequestAuth
-from cantle_ai.builder import AnswerBuilder
 from cantle_ai.codec import JsonObject
 from cantle_ai.context import Context
-from cantle_ai.events import AssistantMessageEvent
-from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_ai.model import AuthKind, Model, StreamOptions
-from cantle_ai.stream import AssistantMessageStream
-from cantle_ai.testing.checker import checked
-from cantle_ai.transport.urllib3_thread import Urllib3Transport
-from packages.ai.tests.http_peer import Peer
+from packages.ai.tests.apis.asking import HELLO, Asked, ask_peer
 
 KEY = "sk-secret-key"
-HELLO = Context("Be brief.", [UserMessage("hello", timestamp=1)])
 SOURCES: Mapping[str, WireApi] = {
     "openai-responses": openai_responses.source,
     "azure-openai-responses": azure_openai_responses.source,
@@ -96,27 +89,6 @@ def reasoning(*summary: str, **fields: object) -> JsonObject:
     return {**fixed, "summary": parts, **fields}  # type: ignore[dict-item]
 
 
-class Asked:
-    """What came of a request: the events, the message, and what the peer saw."""
-
-    def __init__(self, events: list[AssistantMessageEvent], message: AssistantMessage, peer: Peer) -> None:
-        self.events = events
-        self.message = message
-        self.requests = peer.requests
-
-    @property
-    def body(self) -> dict[str, Any]:
-        return json.loads(self.requests[-1].body)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return self.requests[-1].headers
-
-    @property
-    def types(self) -> list[str]:
-        return [event.type for event in self.events]
-
-
 OK = (event("response.completed", response=response(status="completed")),)
 """An answer without anything in it."""
 
@@ -127,17 +99,16 @@ async def ask(
     environ: Mapping[str, str] | None = None, path: str = "/v1", **fields: Any
 ) -> Asked:  # fmt: skip
     """`serve` is a handler for :class:`Peer`, or the events that it sends. `fields` are the model's."""
-    handler = serve if callable(serve) else lambda link: link.events(*serve)
-    transport = Urllib3Transport(environ={})
-    with Peer(handler) as peer:
-        asked = model(**{"base_url": f"{peer.url}{path}", **fields})
-        variables = {name: value.replace("PEER", peer.url) for name, value in (environ or {}).items()}
-        options = options or StreamOptions()
-        builder = AnswerBuilder(api=asked.api, provider=asked.provider, model=asked.id, price=asked.price)
-        auth = RequestAuth(api_key=key, kind=kind, headers=headers or {}, environ=variables)
-        made = SOURCES[asked.api](asked, context, options, transport=transport, auth=auth)
-        stream = checked(AssistantMessageStream(made, builder, signal=options.signal))
-        events = [event async for event in stream]
-        result = Asked(events, await stream.result(), peer)
-    await transport.aclose()
-    return result
+
+    def auth(url: str) -> RequestAuth:
+        variables = {name: value.replace("PEER", url) for name, value in (environ or {}).items()}
+        return RequestAuth(api_key=key, kind=kind, headers=headers or {}, environ=variables)
+
+    return await ask_peer(
+        serve,
+        SOURCES[fields.get("api", "openai-responses")],
+        model=lambda url: model(**{"base_url": f"{url}{path}", **fields}),
+        auth=auth,
+        context=context,
+        options=options,
+    )

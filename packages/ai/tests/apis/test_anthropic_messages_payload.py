@@ -19,7 +19,8 @@ from cantle_ai.model import THINKING_LEVELS, NamedTool, ResponseSchema, StreamOp
 from cantle_ai.models import Models
 from cantle_ai.testing.server.dialects.anthropic_messages_request import check_request
 from cantle_ai.testing.server.strictness import Strictness
-from packages.ai.tests.apis.messages import HELLO, READ, model
+from packages.ai.tests.apis.asking import HELLO
+from packages.ai.tests.apis.messages import READ, model
 
 PIXEL = ImageContent("iVBORw0KGgoAAAAN", "image/png")
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL.data}}

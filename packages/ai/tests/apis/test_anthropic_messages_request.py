@@ -4,7 +4,7 @@ import pytest
 
 from cantle_ai.auth.request_auth import RequestAuth
 from cantle_ai.model import StreamOptions
-from packages.ai.tests.apis.completions import refuse
+from packages.ai.tests.apis.asking import refuse
 from packages.ai.tests.apis.messages import KEY, ask, end, said, start
 
 OK = [start(), said("ok"), end()]

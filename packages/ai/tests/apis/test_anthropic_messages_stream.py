@@ -18,7 +18,7 @@ from cantle_ai.overflow import is_overflow
 from cantle_ai.retry import retryable
 from cantle_ai.sse import ServerSentEvent
 from cantle_ai.usage import Price
-from packages.ai.tests.apis.completions import refuse
+from packages.ai.tests.apis.asking import refuse
 from packages.ai.tests.apis.messages import ask, block, delta, end, event, said, start, stop
 from packages.ai.tests.http_peer import Link
 from tests.support.samples import samples
@@ -506,7 +506,7 @@ _EVENT = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=samples(1500, 300), deadline=None)
+@settings(max_examples=samples(1500, 60), deadline=None)
 @given(st.lists(_EVENT | _JSON, max_size=12), st.booleans())
 def test_whatever_comes_ends_in_a_message_or_in_a_named_error(events, whole):
     builder = AnswerBuilder(api="anthropic-messages", provider="p", model="m")

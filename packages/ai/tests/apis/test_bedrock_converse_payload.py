@@ -13,7 +13,8 @@ from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCa
 from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from cantle_ai.model import NamedTool, ResponseSchema, StreamOptions
-from packages.ai.tests.apis.bedrock import CLAUDE, END, HELLO, ask, model
+from packages.ai.tests.apis.asking import HELLO
+from packages.ai.tests.apis.bedrock import CLAUDE, END, ask, model
 from packages.ai.tests.conformance.lab import PIXEL
 
 READ = ToolDefinition("read", "Reads.", {"type": "object", "properties": {"path": {"type": "string"}}})

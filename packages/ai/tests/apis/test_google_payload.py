@@ -16,7 +16,8 @@ from cantle_ai.history import INTERRUPTED
 from cantle_ai.messages import Message, ToolResultMessage, UserMessage
 from cantle_ai.model import NamedTool, ResponseSchema, StreamOptions
 from cantle_ai.testing.server.server import StrictServer
-from packages.ai.tests.apis.google import HELLO, KEY, PRO, answer_by, ask, body_of, chunk, model
+from packages.ai.tests.apis.asking import HELLO
+from packages.ai.tests.apis.google import KEY, PRO, answer_by, ask, body_of, chunk, model
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IMAGE = ImageContent(PNG, "image/png")

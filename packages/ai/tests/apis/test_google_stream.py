@@ -16,7 +16,8 @@ from cantle_ai.quota import is_quota_exhausted
 from cantle_ai.retry import delay_ms, retryable
 from cantle_ai.retry_policy import RetryPolicy
 from cantle_ai.usage import Price
-from packages.ai.tests.apis.google import KEY, PRO, answer_by, ask, call, chunk, event, model, refuse
+from packages.ai.tests.apis.asking import refuse
+from packages.ai.tests.apis.google import KEY, PRO, answer_by, ask, call, chunk, event, model
 from packages.ai.tests.http_peer import Link
 from tests.support.samples import samples
 

@@ -20,7 +20,8 @@ from cantle_ai.models import Models
 from cantle_ai.providers import BUILTIN_PROVIDERS, WIRE_APIS
 from cantle_ai.testing.server.server import StrictServer
 from cantle_ai.transport.port import HttpRequest, HttpResponse
-from packages.ai.tests.apis.google import HELLO, PRO, Asked, ask, chunk, model
+from packages.ai.tests.apis.asking import HELLO, Asked
+from packages.ai.tests.apis.google import PRO, ask, chunk, model
 from packages.ai.tests.http_peer import Link, Peer
 from tests.support.extras import needs
 

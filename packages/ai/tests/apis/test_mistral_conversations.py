@@ -13,7 +13,8 @@ from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from cantle_ai.model import NamedTool, ResponseSchema, StreamOptions
 from cantle_ai.retry import retryable
-from packages.ai.tests.apis.mistral import DONE, END, HELLO, KEY, ask, call, chunk, thought
+from packages.ai.tests.apis.asking import HELLO
+from packages.ai.tests.apis.mistral import DONE, END, KEY, ask, call, chunk, thought
 from packages.ai.tests.conformance.lab import PIXEL
 from packages.ai.tests.http_peer import Link
 

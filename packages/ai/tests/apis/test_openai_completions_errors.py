@@ -9,7 +9,8 @@ import pytest
 from cantle_ai.abort import AbortController
 from cantle_ai.apis.http_errors import retry_after
 from cantle_ai.model import StreamOptions
-from packages.ai.tests.apis.completions import DONE, KEY, ask, delta, event, refuse
+from packages.ai.tests.apis.asking import refuse
+from packages.ai.tests.apis.completions import DONE, KEY, ask, delta, event
 from packages.ai.tests.http_peer import Link, refused_port
 
 JSON = "content-type: application/json"

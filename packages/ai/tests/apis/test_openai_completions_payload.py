@@ -14,7 +14,8 @@ from cantle_ai.context import Context, ToolDefinition
 from cantle_ai.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
 from cantle_ai.model import StreamOptions
 from cantle_ai.transport.port import HttpRequest
-from packages.ai.tests.apis.completions import DONE, HELLO, KEY, ask, delta, model
+from packages.ai.tests.apis.asking import HELLO
+from packages.ai.tests.apis.completions import DONE, KEY, ask, delta, model
 
 OK = [delta("stop", content="ok"), DONE]
 READ = ToolDefinition("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
