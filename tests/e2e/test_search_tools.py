@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -18,14 +17,6 @@ CALLS = [
     {"type": "toolCall", "name": "find", "arguments": {"pattern": "**/*.txt"}},
     {"type": "toolCall", "name": "ls", "arguments": {}},
 ]
-
-
-@pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    home, cwd = tmp_path / "home", tmp_path / "project"
-    home.mkdir()
-    cwd.mkdir()
-    return Cli(home, cwd)
 
 
 def request(cli: Cli, *words: str) -> dict[str, Any]:

@@ -21,14 +21,6 @@ __all__ = ["reference"]
 pytestmark = [pytest.mark.reference, pytest.mark.slow]
 
 
-@pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    home, cwd = tmp_path / "home", tmp_path / "work"
-    home.mkdir()
-    cwd.mkdir()
-    return Cli(home, cwd)
-
-
 def run(words: list[str], home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*words, "auth", *arguments],
