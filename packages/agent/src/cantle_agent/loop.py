@@ -32,7 +32,6 @@ from cantle_agent.generation import ask_hook, generate
 from cantle_agent.messages import AgentMessage, last_shown, unanswered
 from cantle_agent.patience import see_through, was_cancelled
 from cantle_agent.queues import MessageQueue
-from cantle_agent.rendezvous import Rendezvous
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
 from cantle_ai.messages import AssistantMessage
 
@@ -88,6 +87,8 @@ async def agent_loop(
 
     Leaving early aborts the run and awaits its end: at once with `contextlib.aclosing`, else when forgotten.
     """
+    from cantle_agent.rendezvous import Rendezvous
+
     meeting, controller = Rendezvous(), AbortController(signal)
     task = asyncio.create_task(run_loop(prompts, context, config, meeting.put, controller.signal))
     task.add_done_callback(lambda _: meeting.end())
