@@ -13,9 +13,10 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from cantle_agent.admission import admit_message
+from cantle_agent.batch import Batch
 from cantle_agent.config import AgentContext, FinishedTurn, LoopConfig
 from cantle_agent.errors import ContinueError, HookError, error_text
 from cantle_agent.events import (
@@ -32,11 +33,9 @@ from cantle_agent.generation import ask_hook, generate
 from cantle_agent.messages import AgentMessage, last_shown, unanswered
 from cantle_agent.patience import see_through, was_cancelled
 from cantle_agent.queues import MessageQueue
+from cantle_agent.rendezvous import Rendezvous
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
 from cantle_ai.messages import AssistantMessage
-
-if TYPE_CHECKING:
-    from cantle_agent.batch import Batch
 
 __all__ = ["agent_loop", "drive", "run_loop"]
 
@@ -87,8 +86,6 @@ async def agent_loop(
 
     Leaving early aborts the run and awaits its end: at once with `contextlib.aclosing`, else when forgotten.
     """
-    from cantle_agent.rendezvous import Rendezvous
-
     meeting, controller = Rendezvous(), AbortController(signal)
     task = asyncio.create_task(run_loop(prompts, context, config, meeting.put, controller.signal))
     task.add_done_callback(lambda _: meeting.end())
@@ -164,14 +161,17 @@ class _Run:
         await self.emit(TurnStart())
         await self.enter()
         answer = await self.answer()
-        batch = await self.call_tools(answer)
-        results = [] if batch is None else batch.results
-        await self.emit(TurnEnd(answer, results))
+        self.batch = Batch(
+            answer, self.context.tools, self.config, emit=self.emit, record=self.add, signal=self.signal
+        )
+        if not answer.failed:
+            await self.batch.run()
+        await self.emit(TurnEnd(answer, self.batch.results))
         self.incoming.extend(self.config.notes.take())
         await self.enter()
         turn = FinishedTurn(
             message=answer,
-            tool_results=results,
+            tool_results=self.batch.results,
             context=self.context,
             added=self.added,
             model=self.config.model,
@@ -181,8 +181,7 @@ class _Run:
         should_stop = self.config.should_stop_after_turn
         if answer.failed or await self.ask("should_stop_after_turn", should_stop, turn):
             return None, False
-        wants_answer = batch is not None and batch.wants_answer
-        return turn, wants_answer or self.trouble is not None
+        return turn, self.batch.wants_answer or self.trouble is not None
 
     async def answer(self) -> AssistantMessage:
         answer = await generate(self.context, self.config, self.emit, self.signal, trouble=self.trouble)
@@ -190,19 +189,6 @@ class _Run:
         self.added.append(answer)
         await self.emit(MessageEnd(answer))
         return answer
-
-    async def call_tools(self, answer: AssistantMessage) -> Batch | None:
-        """Run the calls of an answer; None for one that failed or has none."""
-        self.batch = None
-        if answer.failed or not answer.tool_calls:
-            return None
-        from cantle_agent.batch import Batch
-
-        self.batch = Batch(
-            answer, self.context.tools, self.config, emit=self.emit, record=self.add, signal=self.signal
-        )
-        await self.batch.run()
-        return self.batch
 
     async def prepare_next(self, last: FinishedTurn) -> None:
         change = await self.ask("prepare_next_turn", self.config.prepare_next_turn, last)
