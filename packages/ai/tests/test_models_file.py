@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,11 @@ from cantle_ai.providers import BUILTIN_PROVIDERS
 from cantle_ai.usage import Price, PriceTier
 from tests.support.paths import ROOT
 
-LOCAL: JsonObject = {"baseUrl": "http://127.0.0.1:1/v1", "api": "openai-completions", "models": [{"id": "m"}]}
+LOCAL: dict[str, Any] = {
+    "baseUrl": "http://127.0.0.1:1/v1",
+    "api": "openai-completions",
+    "models": [{"id": "m"}],
+}
 
 
 def written(tmp_path: Path, value: Json | str) -> Path:

@@ -39,7 +39,11 @@ async def test_a_name_that_does_not_fit_is_fitted_and_told_as_it_is(api):
         assert answer.error_message is None
         (call,) = answer.tool_calls
         assert (call.name, call.arguments) == ("mcp.search", {"q": "x"})
-        history: list[Message] = [question, answer, ToolResultMessage(call.id, call.name, [TextContent("a result")])]
+        history: list[Message] = [
+            question,
+            answer,
+            ToolResultMessage(call.id, call.name, [TextContent("a result")]),
+        ]
         last = await models.complete(model, Context("Be brief.", history, TOOLS), StreamOptions())
         assert last.text == "Found.", last.error_message
         server.assert_clean()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from typing import Any
 
 import pytest
 
@@ -270,7 +271,7 @@ async def test_images_are_data_urls_also_in_results():
 @pytest.mark.fault("B08")
 async def test_b08_the_output_limit_leaves_room_for_the_input_without_the_data_of_images():
     image = ImageContent(PIXEL.data + "A" * 400_000, "image/png")
-    fields: dict[str, object] = {"context_window": 100_000, "max_tokens": 64_000, "input": ("text", "image")}
+    fields: dict[str, Any] = {"context_window": 100_000, "max_tokens": 64_000, "input": ("text", "image")}
     pictured = await ask(END, context=Context(messages=[UserMessage([image], timestamp=1)]), **fields)
     assert pictured.body["max_tokens"] == 64_000
     told = await ask(END, context=Context(messages=[user("x" * 200_000)]), **fields)

@@ -361,7 +361,7 @@ def test_nulls_that_stand_for_nothing_are_taken_away() -> None:
 
 
 def test_nulls_go_wherever_a_strict_schema_asked_for_them() -> None:
-    note = {"type": "string"}
+    note: Any = {"type": "string"}
     schema = objects(
         {
             "tree": {"$ref": "#/$defs/Node"},
@@ -391,7 +391,7 @@ def test_nulls_go_wherever_a_strict_schema_asked_for_them() -> None:
     bare: Json = {"note": "n", "children": []}
     for _ in range(20):
         bare = {"children": [bare]}
-    for said, meant in (
+    cases: list[tuple[Any, Any]] = [
         ({"tree": node}, {"tree": bare}),
         ({"maybe": {"note": None}}, {"maybe": {}}),
         ({"maybe": None, "tree": None, "listed": None}, {"maybe": None}),
@@ -401,7 +401,8 @@ def test_nulls_go_wherever_a_strict_schema_asked_for_them() -> None:
         ({"either": {"strange": None}}, {"either": {"strange": None}}),
         ({"wrapped": {"note": None, "children": []}}, {"wrapped": {"children": []}}),
         ({"listed": [{"note": None}]}, {"listed": [{}]}),
-    ):
+    ]
+    for said, meant in cases:
         assert without_nulls(schema, said) == meant
     assert openai(schema) is not None
 

@@ -28,6 +28,8 @@ from packages.ai.tests.apis.bedrock import END, MEDIA_TYPE, ask
 from packages.ai.tests.http_peer import Link, Peer
 from tests.support.extras import needs
 
+QUIET = {name: value for name, value in os.environ.items() if name != "PYTHONWARNDEFAULTENCODING"}
+"""For processes whose stderr is looked at: botocore leaves encodings to the locale."""
 KEY_ID = "AKIAEXAMPLE"
 SECRET = "wJalrXUtnFEMI-secret"
 TOKEN = "session-token-of-a-role"
@@ -280,7 +282,7 @@ except Exception as error:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env={**os.environ, **homes},
+        env={**QUIET, **homes},
     )
     assert run.stderr == ""
     return run.stdout
@@ -346,7 +348,9 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8", env=QUIET
+    )
     assert run.stderr == ""
     assert run.stdout.startswith("ConfigurationError AWS credentials need the package botocore")
     assert "pip install 'cantle[bedrock]'" in run.stdout
@@ -508,7 +512,12 @@ print("ended")
 """
     try:
         run = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8", timeout=20
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env=QUIET,
+            timeout=20,
         )
     finally:
         go.touch()
