@@ -22,6 +22,7 @@ from cantle_ai.events import AssistantMessageEvent
 from cantle_ai.messages import ThinkingLevel, UserMessage
 from cantle_ai.model import Model, Provider, StreamOptions
 from cantle_ai.model_entries import ModelEntry
+from cantle_ai.model_patterns import ModelPatternError
 from cantle_ai.models import Models
 from cantle_ai.retry import retryable
 from cantle_ai.stream import EventSource
@@ -513,3 +514,18 @@ async def test_an_api_that_holds_something_is_kept_and_closed_with_the_models() 
     await models.aclose()
     await models.aclose()
     assert [api.closed for api in made] == [1, 1]
+
+
+def test_a_model_is_got_by_its_key_or_part_of_its_name_or_refused():
+    models = Models(environ={})
+    exact = models.get("anthropic/claude-sonnet-4-5")
+    assert exact is models.find("anthropic", "claude-sonnet-4-5")
+    assert models.get("openrouter/anthropic/claude-sonnet-4.5").provider == "openrouter"
+    with pytest.raises(ModelPatternError, match="no-such-model"):
+        models.get("no-such-model")
+    with pytest.raises(ModelPatternError, match="no-such-model"):
+        models.get("openai/no-such-model")
+
+
+def test_a_part_of_a_name_means_the_provider_that_has_a_key():
+    assert Models(environ={"ANTHROPIC_API_KEY": "k"}).get("sonnet").provider == "anthropic"

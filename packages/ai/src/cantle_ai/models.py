@@ -144,6 +144,19 @@ class Models:
         shelf = self._shelves.get(provider_id)
         return None if shelf is None else shelf.find(model_id)
 
+    def get(self, pattern: str) -> Model:
+        """The model that `pattern` means: `provider/id`, or part of a name (:mod:`cantle_ai.model_patterns`).
+
+        Raises :class:`cantle_ai.model_patterns.ModelPatternError` when none is meant, or models of several providers.
+        A level behind the name is for :func:`cantle_ai.model_patterns.resolve_model`, which gives it beside the model.
+        """
+        provider_id, _, model_id = pattern.partition("/")
+        if (exact := self.find(provider_id, model_id)) is not None:
+            return exact
+        from cantle_ai.model_patterns import resolve_model
+
+        return resolve_model(pattern, self.list(), has_auth=self.configured, unlisted=False).model
+
     async def refresh(self, provider_id: str | None = None) -> None:
         """Ask servers of this machine which models they serve now: that of one provider, or all that can be asked.
 
