@@ -46,6 +46,7 @@ async def test_a_failure_that_may_pass_is_tried_again_until_it_does(stage: Any) 
     assert [m.text for m in it.session.messages] == ["go", "There."]
 
 
+@pytest.mark.parity("config.provider-retries")
 async def test_at_most_three_times_after_two_four_and_eight_seconds(stage: Any) -> None:
     it = await stage([BUSY] * 5)
     await it.session.prompt("go")
