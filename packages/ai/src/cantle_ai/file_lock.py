@@ -74,7 +74,7 @@ def _locked(path: Path, deadline: float) -> int:
                 _pause(path, deadline)
             if _lies_at(path, descriptor):
                 return descriptor
-        except BaseException:
+        except BaseException:  # raised again, whatever it is: no descriptor is left behind
             os.close(descriptor)
             raise
         os.close(descriptor)  # whoever had the lock has taken this file away with it

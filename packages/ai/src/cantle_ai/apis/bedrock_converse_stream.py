@@ -145,7 +145,7 @@ class _Sender:
         self._forget()
         try:
             again = await self._sign(request)
-        except BaseException:
+        except BaseException:  # raised again, a cancellation too: the refused answer is let go of
             await response.aclose()
             raise
         if _signer(again) == _signer(signed):
