@@ -1,7 +1,8 @@
 """Proxies from the environment: which one, which requests go past it, and what it is told."""
 
+import select
 import socket
-import threading
+import ssl
 
 import pytest
 
@@ -189,18 +190,23 @@ def tunnel(port: int):
         link.request()
         with socket.create_connection(("127.0.0.1", port)) as target:
             link.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            back = threading.Thread(target=pump, args=(target, link.sock), daemon=True)
-            back.start()
-            pump(link.sock, target)
-            back.join()
+            join(link.sock, target)
 
     return serve
 
 
-def pump(source: socket.socket, sink: socket.socket) -> None:
+def join(one: socket.socket, other: socket.socket) -> None:
+    """Carry bytes both ways, in one thread: a TLS connection must not be read and written at the same time."""
+    open_ends = [one, other]
     try:
-        while data := source.recv(65536):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
+        while open_ends:
+            pending = [end for end in open_ends if isinstance(end, ssl.SSLSocket) and end.pending()]
+            for source in pending or select.select(open_ends, [], [], 20)[0]:
+                sink = other if source is one else one
+                if data := source.recv(65536):
+                    sink.sendall(data)
+                else:
+                    open_ends.remove(source)
+                    sink.shutdown(socket.SHUT_WR)
     except OSError:
         return
