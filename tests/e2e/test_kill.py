@@ -41,6 +41,19 @@ def test_a_killed_run_can_be_continued(tmp_path: Path) -> None:
     assert killed_midway >= samples(100, 12) // 3
 
 
+@pytest.mark.parity("sessions.survive-a-kill")
+def test_a_line_that_a_kill_tore_is_closed_and_left(tmp_path: Path) -> None:
+    choose = random.Random(21)
+    cli = fresh(tmp_path)
+    time_of_a_whole_run(cli)
+    (file,) = cli.sessions()
+    lines = file.read_bytes().splitlines(keepends=True)
+    for number in range(1, len(lines)):
+        torn = lines[number][: choose.randrange(1, len(lines[number]) - 1)]
+        file.write_bytes(b"".join(lines[:number]) + torn)
+        continue_and_check(cli)
+
+
 def test_the_next_change_in_a_folder_clears_up_after_a_killed_one(cli: Cli) -> None:
     big = cli.cwd / "big.txt"
     data = b"a line\n" * 600_000
@@ -105,21 +118,24 @@ def kill_after(cli: Cli, seconds: float) -> bool:
 
 
 def continue_and_check(cli: Cli) -> None:
-    """Every whole line opens; a new prompt goes on from there; the server finds nothing wrong with the request."""
-    kept = [read_lines(file) for file in cli.sessions()]
+    """What the killed run wrote stays, byte for byte; a new prompt goes on from there, and the server finds nothing
+    wrong with the request.
+    """
+    kept = [file.read_bytes() for file in cli.sessions()]
     with StrictServer([Response(content="Going on.")]) as server:
         cli.configure(server.base_url)
         done = cli.run("-c", *OPTIONS, "-p", "Where were we?")
     assert (done.returncode, done.stdout) == (0, "Going on.\n"), done.stderr
     server.assert_clean()
     (file,) = cli.sessions()
-    if kept:
-        assert read_lines(file)[: len(kept[0])] == kept[0]
+    before, after = b"".join(kept), file.read_bytes()
+    assert after.startswith(before)
+    # A kill may tear the line that was being written. It is closed, and stays as it is.
+    whole_lines = before[: before.rfind(b"\n") + 1].splitlines()
+    new_lines = after[len(before) :].splitlines()
+    if not before.endswith(b"\n"):
+        new_lines = new_lines[1:]
+    assert all(json.loads(line) for line in [*whole_lines, *new_lines])
+    assert new_lines
     with Session.open(file) as session:
         assert session.context().messages[-1].role == "assistant"
-
-
-def read_lines(file: Path) -> list[object]:
-    """The whole lines of a session file. A line that a kill tore is not one."""
-    lines = file.read_bytes().split(b"\n")[:-1]
-    return [json.loads(line) for line in lines]
