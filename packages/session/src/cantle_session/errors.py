@@ -19,10 +19,12 @@ class SessionError(Exception):
 class SessionFileError(SessionError):
     """`path` cannot be used as it is; `text` says why and what to do. What was on disk is still there.
 
+    `path` is a file, a folder, or the location of a database without its password.
+
     The text stands inside a sentence: it ends without a full stop, which the door that prints it adds.
     """
 
-    def __init__(self, path: Path, text: str) -> None:
+    def __init__(self, path: Path | str, text: str) -> None:
         super().__init__(f"{path}: {text}")
         self.path = path
         self.text = text

@@ -1,0 +1,159 @@
+"""Places that hold sessions: a folder, a SQLite file, a PostgreSQL database. One port for all of them.
+
+    location of a store                 of a session in it
+    /home/ann/sessions                  /home/ann/sessions/2026-…_0197a3d2-….jsonl
+    sqlite:/home/ann/sessions.db        sqlite:/home/ann/sessions.db#0197a3d2-…
+    postgresql://ann@db.example/notes   postgresql://ann@db.example/notes#0197a3d2-…
+
+What is behind the last `#` of a database's location is the id of a session. A relative path after `sqlite:`
+counts from the working directory, and `~` at its beginning is the home folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from cantle_session.errors import SessionFileError
+
+if TYPE_CHECKING:
+    from cantle_session.entries import SessionHeader
+    from cantle_session.listing import SessionInfo
+    from cantle_session.storage.port import Storage
+
+__all__ = ["Deletion", "SearchHit", "SessionStore", "is_database", "open_storage", "open_store"]
+
+
+class SearchHit(Struct, frozen=True, kw_only=True):
+    """An entry that says what was looked for."""
+
+    location: str
+    """The session's; what `Session.open` takes."""
+    id: str
+    """The session's."""
+    cwd: str
+    name: str | None = None
+    """The session's."""
+    entry_id: str
+    kind: str
+    """`user`, `assistant`, `tool` or another message's role; for the rest the entry's type."""
+    timestamp: int
+    """When the entry was written, in Unix milliseconds; 0 where it does not say."""
+    excerpt: str
+    """Some text around the first place, on one line."""
+    marks: Sequence[tuple[int, int]] = ()
+    """Where in `excerpt` the words are: first character, and the one behind the last."""
+
+
+class Deletion(Struct, frozen=True, kw_only=True):
+    """What became of a deleted session."""
+
+    location: str
+    to_bin: bool
+    """Whether it can be taken out of the system's bin again; else it is gone for good."""
+
+
+class SessionStore(Protocol):
+    """A place that holds sessions. Not thread-safe. Failures are
+    :class:`~cantle_session.errors.SessionFileError`.
+    """
+
+    @property
+    def location(self) -> str:
+        """What :func:`open_store` takes."""
+        ...
+
+    def create(self, header: SessionHeader) -> Storage:
+        """A place for a new session. Nothing is kept before the first append, which fails if there is one of this id."""
+        ...
+
+    def open(self, location: str) -> Storage:
+        """The lines of a session of this store."""
+        ...
+
+    def sessions(self, *, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
+        """The sessions, the one with the latest message first; with `cwd`, that working directory's. Reads no session whole."""
+        ...
+
+    def find(self, text: str) -> str:
+        """The location of the session whose id is `text`; failing that, begins with it.
+
+        Raises :class:`~cantle_session.errors.SessionLookupError` when there is none, or more than one.
+        """
+        ...
+
+    def search(
+        self, words: str, *, cwd: str | os.PathLike[str] | None = None, limit: int = 50
+    ) -> list[SearchHit]:
+        """The entries that say all of `words`: see :mod:`cantle_session.storage.search`.
+
+        Those of the session with the latest message come first, in each session the latest entry.
+        """
+        ...
+
+    def rename(self, location: str, name: str) -> None:
+        """Give a session a name, on one line; an empty one takes it away."""
+        ...
+
+    def delete(self, location: str) -> Deletion:
+        """Remove a session: to the system's bin where that is possible, else for good."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it. May be called again."""
+        ...
+
+
+def is_database(location: str | os.PathLike[str]) -> bool:
+    """Whether a location names a database, or a session in one; else it is a path."""
+    return isinstance(location, str) and location.startswith(("sqlite:", *_POSTGRES))
+
+
+def open_store(location: str | os.PathLike[str]) -> SessionStore:
+    """The store at a location: a folder, which need not be there yet, `sqlite:PATH` or `postgresql://…`.
+
+    Raises :class:`~cantle_session.errors.SessionFileError` when a database cannot be opened. The file of a SQLite
+    database is made when the first session is.
+    """
+    if not is_database(location):
+        from cantle_session.storage.folder_store import FolderStore
+
+        return FolderStore(location)
+    assert isinstance(location, str)
+    if location.startswith("sqlite:"):
+        from cantle_session.storage.sqlite import SqliteStore
+
+        return SqliteStore(location)
+    from cantle_session.storage.postgres import PostgresStore
+
+    return PostgresStore(location)
+
+
+def open_storage(location: str | os.PathLike[str]) -> Storage:
+    """The lines of the session at a location.
+
+    Raises :class:`~cantle_session.errors.SessionFileError` when they cannot be opened.
+    """
+    if not is_database(location):
+        from cantle_session.storage.jsonl import JsonlStorage
+
+        return JsonlStorage.open(Path(location).absolute())
+    assert isinstance(location, str)
+    store, mark, session_id = location.rpartition("#")
+    if not mark or not session_id:
+        text = "it names a store and no session in it; put '#' and the id of a session behind it"
+        raise SessionFileError(location, text)
+    if location.startswith("sqlite:"):
+        from cantle_session.storage.sqlite import SqliteStore
+
+        return SqliteStore.session(store, session_id)
+    from cantle_session.storage.postgres import PostgresStore
+
+    return PostgresStore.session(store, session_id)
+
+
+_POSTGRES = ("postgresql://", "postgres://")
