@@ -33,7 +33,10 @@ _TAIL_LIMIT = 1 << 20
 class SessionInfo(Struct, frozen=True, kw_only=True):
     """What a list says about a session. Times are Unix milliseconds."""
 
-    path: Path
+    location: str
+    """What opens it: a path, or a place in a store."""
+    path: Path | None = None
+    """The file, where there is one."""
     id: str
     cwd: str
     created: int
@@ -43,6 +46,9 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     first_message: str = ""
     """The text of the user's first message."""
     parent_session: str | None = None
+    """The location of the session that it was made from."""
+    size: int = 0
+    """Bytes."""
 
 
 def list_sessions(
@@ -55,7 +61,7 @@ def list_sessions(
     wanted = None if cwd is None else absolute_directory(cwd)
     infos = [info for path in _files(Path(directory)) if (info := session_info(path)) is not None]
     infos = [info for info in infos if wanted is None or info.cwd == wanted]
-    return sorted(infos, key=lambda info: (info.last_message_at, info.path.name), reverse=True)
+    return sorted(infos, key=lambda info: (info.last_message_at, info.location), reverse=True)
 
 
 def latest(directory: str | os.PathLike[str], *, cwd: str | os.PathLike[str] | None = None) -> Path | None:
@@ -113,7 +119,9 @@ def _info(fd: int, size: int, path: Path) -> SessionInfo | None:
     names = [raw.get("name") for raw in (*entries, *ending) if raw.get("type") == "session_info"]
     created = milliseconds(header.timestamp) or 0
     return SessionInfo(
+        location=str(path),
         path=path,
+        size=size,
         id=header.id,
         cwd=header.cwd,
         created=created,

@@ -1,0 +1,32 @@
+"""One branch of a session as a file of the same format."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from cantle_session.branch_lines import branch_lines
+from cantle_session.entries import VERSION
+from cantle_session.lines import encode_header
+from cantle_session.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from cantle_session.session import Session
+
+__all__ = ["export_jsonl"]
+
+
+def export_jsonl(session: Session, file: str | os.PathLike[str], *, leaf: str | None = None) -> Path:
+    """Write the branch that ends at `leaf` (by default, where the session stands) to `file`, and give its path.
+
+    The file is a session with the same id, which :func:`cantle_session.imports.import_session` takes in. Raises
+    KeyError when there is no such entry, :class:`~cantle_session.errors.SessionFileError` when it cannot be
+    written or is there already.
+    """
+    path = Path(file).absolute()
+    lines = list(branch_lines(session, session.leaf_id if leaf is None else leaf))
+    write_whole(path, [encode_header(replace(session.header, version=VERSION)), *lines])
+    return path

@@ -1,0 +1,83 @@
+"""Session files that are written in one go: beside their place first, so that there is the whole file or none."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from cantle_session.errors import SessionFileError
+from cantle_session.storage.jsonl import file_problem
+
+__all__ = ["opened_file", "write_whole"]
+
+_BLOCK = 1 << 20
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+
+
+def write_whole(path: Path, lines: Iterable[bytes]) -> None:
+    """Make the file `path` out of these lines, whole and on the disk, or not at all.
+
+    Raises :class:`SessionFileError` when that fails, or when there is a file already, which is left alone.
+    """
+    from cantle_ai.new_files import new_file
+
+    if path.exists():
+        raise _taken(path)
+    try:
+        _make_folder(path.parent)
+        with new_file(path.parent, _FILE_MODE) as fresh:
+            for block in _blocks(lines):
+                fresh.write(block)
+            os.fsync(fresh.descriptor)
+            fresh.become(path)
+    except FileExistsError:
+        raise _taken(path) from None
+    except OSError as problem:
+        raise file_problem(path, "could not be written", problem) from None
+
+
+@contextmanager
+def opened_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to read from. Raises :class:`SessionFileError` when it is none, or may not be read."""
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as problem:
+        raise file_problem(path, "could not be opened", problem) from None
+    with os.fdopen(descriptor, "rb", buffering=_BLOCK) as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SessionFileError(path, "it is not a file; give the path of a session file")
+        yield file
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines with their ends, gathered so that few writes are needed."""
+    parts: list[bytes] = []
+    size = 0
+    for line in lines:
+        parts += (line, b"\n")
+        size += len(line) + 1
+        if size >= _BLOCK:
+            yield b"".join(parts)
+            parts, size = [], 0
+    yield b"".join(parts)
+
+
+def _make_folder(folder: Path) -> None:
+    """The folder and what is missing above it, for the user's eyes only."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+
+
+def _taken(path: Path) -> SessionFileError:
+    return SessionFileError(
+        path, "there is a file of this name already; it was left alone, give another name"
+    )
