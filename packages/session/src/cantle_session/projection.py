@@ -40,7 +40,16 @@ from cantle_session.messages import (
 )
 from cantle_session.stamps import milliseconds
 
-__all__ = ["PathView", "SessionContext", "edits", "message_of", "project", "selection"]
+__all__ = [
+    "PathView",
+    "Projected",
+    "SessionContext",
+    "edits",
+    "message_of",
+    "project",
+    "projected",
+    "selection",
+]
 
 _KEPT = frozenset({"message", "custom_message", "branch_summary"})
 _SHOWN = _KEPT | {"compaction"}
@@ -55,6 +64,13 @@ class SessionContext(Struct, frozen=True):
     """Provider and model id: the latest choice on the path; without one, who gave the latest answer."""
     thinking_level: str | None = None
     """The latest choice on the path; None where there is none."""
+
+
+class Projected(Struct, frozen=True):
+    """A message of the context, and the entry that it comes from. They differ where an edit changed it."""
+
+    entry: Entry
+    message: AgentMessage
 
 
 class PathView(Struct, frozen=True):
@@ -75,14 +91,20 @@ class PathView(Struct, frozen=True):
 
 def project(path: PathView) -> SessionContext:
     """The context at the end of `path`."""
+    messages = [shown.message for shown in projected(path)]
+    return SessionContext(messages, _model(path), _thinking_level(path))
+
+
+def projected(path: PathView) -> list[Projected]:
+    """The messages of the context, each with its entry."""
     changes = edits(path)
-    messages = []
+    found = []
     with _no_collection():
         for entry in path.load(selection(path)):
             message = message_of(entry, changes)
             if message is not None:
-                messages.append(message)
-    return SessionContext(messages, _model(path), _thinking_level(path))
+                found.append(Projected(entry, message))
+    return found
 
 
 def selection(path: PathView) -> list[int]:

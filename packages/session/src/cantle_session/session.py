@@ -9,8 +9,8 @@ with Session.create(cwd, folder) as session:
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from cantle_agent.messages import AgentMessage
 from cantle_ai.codec import Json, JsonObject
+from cantle_ai.content import UserContent
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, encode_message, now_ms
 from cantle_ai.usage import Usage, total_usage
 from cantle_session.entries import (
@@ -29,35 +30,31 @@ from cantle_session.entries import (
     CompactionEntry,
     ContextEditEntry,
     CustomEntry,
+    CustomMessageEntry,
     Entry,
+    LabelEntry,
     MessageEntry,
     ModelChangeEntry,
     SessionHeader,
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
-    UnknownEntry,
     UsageEntry,
 )
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory, session_file_name
-from cantle_session.lines import (
-    Link,
-    decode_entry,
-    decode_header,
-    encode_entry,
-    encode_header,
-    link_of,
-    sound_part,
-)
-from cantle_session.projection import PathView, SessionContext, project
+from cantle_session.history import History
+from cantle_session.lines import Link, decode_entry, decode_header, encode_entry, encode_header
+from cantle_session.projection import PathView, Projected, SessionContext, project, projected
 from cantle_session.stamps import check_session_id, iso_time, new_entry_id, new_session_id
 from cantle_session.storage.jsonl import JsonlStorage
-from cantle_session.tree import ROOT, Tree
+from cantle_session.tail import LARGE, Tail, older_thinking_level, read_tail
+from cantle_session.tree import ROOT
 
 if TYPE_CHECKING:
     from typing import TypedDict
 
-    from cantle_session.storage.port import Storage
+    from cantle_session.storage.port import KeyedLine, Storage
+    from cantle_session.storage.store import SessionStore
 
     class _Place(TypedDict):
         """What every entry has, for the next one."""
@@ -87,9 +84,12 @@ class SessionWarning(Struct, frozen=True):
 class Session:
     """The history of one conversation.
 
-    A new session is written from its first user message on; what was added before is written with it, so
-    one that was never used leaves no file. Every `append_…` returns once its entry is kept, and adds it
-    behind `leaf_id`. If it raises :class:`SessionFileError`, nothing was added, on disk or here.
+    A new session is kept from its first user message on; what was added before is kept with it, so one that was
+    never used leaves nothing. Every `append_…` returns once its entry is kept, adds it behind `leaf_id` and moves
+    that there. If it raises :class:`SessionFileError`, nothing was added, on disk or here.
+
+    A long session opens without being read: from its end back to what the latest compaction keeps. What asks for
+    more (`entries`, `branch`, `labels` …) reads it once.
 
     Other processes may have the same session open: each goes on from its own leaf, so two of them make two
     branches, and `warnings` says so. Not thread-safe.
@@ -101,10 +101,10 @@ class Session:
         self.warnings: list[SessionWarning] = []
         self._storage = storage
         self._file = file
-        self._tree = Tree()
-        self._numbers = array("Q")
+        self._whole: History | None = History()
+        self._tail: Tail | None = None
         self._leaf = ROOT
-        self._named = ROOT
+        self._leaf_key = 0
         self._waiting: list[bytes] | None = None
         self._crowded = False
 
@@ -112,19 +112,24 @@ class Session:
     def create(
         cls,
         cwd: str | os.PathLike[str],
-        directory: str | os.PathLike[str],
+        directory: str | os.PathLike[str] | SessionStore,
         *,
         session_id: str | None = None,
         parent: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """A new session for the working directory `cwd`, with its file in `directory`, which is made when it is needed.
+        """A new session for the working directory `cwd`, kept in `directory`, which is made when it is needed, or in
+        a store.
 
         `parent` is the file of the session that this one came from. Raises ValueError for a `session_id` that
         cannot be part of a file name.
         """
         header = _new_header(cwd, session_id, parent)
-        file = Path(directory) / session_file_name(header.timestamp, header.id)
-        session = cls(header, JsonlStorage.create(file), file)
+        if isinstance(directory, str | os.PathLike):
+            file = Path(directory) / session_file_name(header.timestamp, header.id)
+            storage: Storage = JsonlStorage.create(file)
+        else:
+            storage = directory.create(header)
+        session = cls(header, storage, storage.path)
         session._waiting = [encode_header(header)]
         return session
 
@@ -139,50 +144,70 @@ class Session:
         return cls(header, storage, None)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Self:
-        """The session in the file `path`, standing at its last line.
+    def open(cls, location: str | os.PathLike[str]) -> Self:
+        """The session in a file, or at a location such as `sqlite:sessions.db#ID`, standing at its last entry.
 
         A spoilt line is left out, left as it was on disk, and named in `warnings`. Raises
-        :class:`SessionFileError` when the file cannot be read or is no session file.
+        :class:`SessionFileError` when it cannot be read or is no session.
         """
-        file = Path(path).absolute()
-        plain = JsonlStorage.open(file)
-        lines = plain.pull()
+        if isinstance(location, str) and "#" in location:
+            from cantle_session.storage.store import is_database, open_storage
+
+            if is_database(location):
+                return cls.of(open_storage(location))
+        return cls.of(JsonlStorage.open(Path(location).absolute()))
+
+    @classmethod
+    def of(cls, storage: Storage) -> Self:
+        """The session that a storage keeps; it is closed with it. Raises as :meth:`open` does, and closes it then."""
+        try:
+            return cls._of(storage)
+        except SessionFileError:
+            storage.close()
+            raise
+
+    @classmethod
+    def _of(cls, storage: Storage) -> Self:
+        lines = storage.lines()
         first = next(lines, None)
         header = None if first is None else decode_header(first[1])
         if header is None:
-            plain.close()
             what = "it is empty" if first is None else "its first line is not the header of a session"
-            raise SessionFileError(file, f"{what}; it was left as it is, give the path of a session file")
-        if header.version >= VERSION:
-            return cls._opened(header, plain, lines)
-        from cantle_session.storage.legacy import LegacyStorage
+            where = storage.path or storage.location
+            raise SessionFileError(where, f"{what}; it was left as it is, give the path of a session file")
+        if header.version < VERSION and isinstance(storage, JsonlStorage):
+            from cantle_session.storage.legacy import LegacyStorage
 
-        storage = LegacyStorage(plain, header, lines)
-        lines = storage.pull()
-        next(lines)
-        return cls._opened(replace(header, version=VERSION), storage, lines)
-
-    @classmethod
-    def _opened(cls, header: SessionHeader, storage: Storage, lines: Iterator[tuple[int, bytes]]) -> Self:
+            storage = LegacyStorage(storage, header, lines)
+            lines = storage.lines()
+            next(lines)
+            header = replace(header, version=VERSION)
         session = cls(header, storage, storage.path)
-        if header.version > VERSION:
-            session._warn(f"version {header.version} is newer than {VERSION}, the one that is known here")
-        session._take_in(lines)
-        session._leaf = len(session._tree) - 1
-        if storage.shared():
-            session._crowded = True
-            session._warn(
-                "another process has this session open; both can go on, each on a branch of its own"
-            )
+        session._begin(lines)
         return session
+
+    def _begin(self, lines: Iterator[KeyedLine]) -> None:
+        """Stand at the last entry of what is kept. `lines` are those behind the header."""
+        if self.header.version > VERSION:
+            self._warn(f"version {self.header.version} is newer than {VERSION}, the one that is known here")
+        if self._storage.size() >= LARGE and (tail := read_tail(self._storage)) is not None:
+            self._whole, self._tail = None, tail
+            self._leaf_key = tail.keys[-1]
+        else:
+            history = self._history()
+            history.take_in(lines, self._warn)
+            self._leaf = len(history) - 1
+        if self._storage.shared():
+            self._crowded = True
+            self._warn("another process has this session open; both can go on, each on a branch of its own")
 
     # --- what it is
 
     def __repr__(self) -> str:
-        count = len(self._tree)
-        entries = f"{count} entr{'y' if count == 1 else 'ies'}"
-        return f"<Session {self.id}, {entries}, {self._file or 'in memory'}>"
+        known = len(self._tail.links if self._whole is None and self._tail is not None else self._history())
+        entries = f"{known} entr{'y' if known == 1 else 'ies'}"
+        last = "the last " if self._whole is None else ""
+        return f"<Session {self.id}, {last}{entries}, {self.location or 'in memory'}>"
 
     @property
     def id(self) -> str:
@@ -190,57 +215,141 @@ class Session:
 
     @property
     def file(self) -> Path | None:
-        """The session's file, which may not have been written yet; None for one in memory."""
+        """The session's file, which may not have been written yet; None for one in memory or in a database."""
         return self._file
 
     @property
+    def location(self) -> str:
+        """What :meth:`open` finds it by; empty for one in memory."""
+        return self._storage.location
+
+    @property
     def saved(self) -> bool:
-        """Whether there is a file."""
-        return self._file is not None and self._waiting is None
+        """Whether it is kept anywhere."""
+        return bool(self.location) and self._waiting is None
 
     @property
     def leaf_id(self) -> str | None:
         """The entry that the next one follows."""
-        return None if self._leaf == ROOT else self._tree.ids[self._leaf]
+        if self._whole is None and self._tail is not None:
+            return self._tail.links[-1].id
+        return None if self._leaf == ROOT else self._history().tree.ids[self._leaf]
 
     @property
     def name(self) -> str | None:
         """The name it was given last, on whichever branch."""
-        entry = None if self._named == ROOT else self._entry(self._named)
-        return entry.name or None if isinstance(entry, SessionInfoEntry) else None
+        for entry in self._newest(b'"session_info"'):
+            if isinstance(entry, SessionInfoEntry):
+                return entry.name or None
+        return None
+
+    # --- reading it
 
     def entry(self, entry_id: str) -> Entry:
         """Raises KeyError when there is none."""
-        position = self._tree.position(entry_id)
-        if position is None:
-            raise KeyError(entry_id)
-        return self._entry(position)
+        (entry,) = self._load([self._position(entry_id)])
+        return entry
 
     def entries(self) -> list[Entry]:
         """All entries, in the order in which they were written."""
-        return list(self._load(range(len(self._tree))))
+        return list(self._load(range(len(self._history()))))
 
-    def path(self) -> list[Entry]:
-        """The entries from the root to the leaf."""
-        return list(self._load(self._tree.path(self._leaf)))
+    def links(self) -> Iterator[Link]:
+        """Type, id and parent of every entry, in the order in which they were written. None is decoded."""
+        tree = self._history().tree
+        for position, entry_id in enumerate(tree.ids):
+            parent = tree.parent(position)
+            yield Link(tree.kinds[position], entry_id, None if parent == ROOT else tree.ids[parent])
+
+    def path(self, leaf_id: str | None = None) -> list[Entry]:
+        """The entries from the root to the leaf, or to another entry. Raises KeyError when there is none such."""
+        history = self._history()
+        leaf = self._leaf if leaf_id is None else self._position(leaf_id)
+        return list(self._load(history.tree.path(leaf)))
+
+    def parent(self, entry_id: str) -> str | None:
+        """The entry that this one follows; None for a root. Raises KeyError when there is no such entry."""
+        history = self._history()
+        return self._id(history.tree.parent(self._position(entry_id)))
+
+    def children(self, entry_id: str | None) -> list[str]:
+        """The entries that follow this one, or the roots for None. Raises KeyError when there is no such entry."""
+        history = self._history()
+        position = ROOT if entry_id is None else self._position(entry_id)
+        return [history.tree.ids[child] for child in history.tree.children(position)]
+
+    def roots(self) -> list[str]:
+        """The entries without a parent."""
+        return self.children(None)
+
+    def common_ancestor(self, first_id: str | None, second_id: str | None) -> str | None:
+        """The deepest entry that both lie behind, one of them perhaps; None where they share no root."""
+        if first_id is None or second_id is None:
+            return None
+        tree = self._history().tree
+        return self._id(tree.common_ancestor(self._position(first_id), self._position(second_id)))
+
+    def labels(self) -> dict[str, str]:
+        """The marks that entries have, by their ids."""
+        found: dict[str, str] = {}
+        history = self._history()
+        positions = [at for at, kind in enumerate(history.tree.kinds) if kind == "label"]
+        for entry in self._load(positions):
+            if isinstance(entry, LabelEntry):
+                found.pop(entry.target_id, None)
+                if entry.label:
+                    found[entry.target_id] = entry.label
+        return found
 
     def context(self) -> SessionContext:
         """What an agent that goes on from the leaf knows: messages, model and thinking level."""
-        positions = self._tree.path(self._leaf)
-        kinds, ids = self._tree.kinds, self._tree.ids
-        return project(
-            PathView(
-                [kinds[position] for position in positions],
-                [ids[position] for position in positions],
-                lambda indexes: self._load([positions[index] for index in indexes]),
-            )
-        )
+        context = project(self._view())
+        if self._whole is not None:
+            return context
+        if context.model is None:
+            return project(self._whole_view())
+        if not self._tail_changes("thinking_level_change"):
+            level = older_thinking_level(self._storage, lambda: project(self._whole_view()).thinking_level)
+            context = replace(context, thinking_level=level or context.thinking_level)
+        return context
+
+    def projected(self) -> list[Projected]:
+        """The messages of :meth:`context`, each with the entry that it comes from."""
+        return projected(self._view())
 
     def usage(self) -> Usage:
         """What the session took in all, on every branch: answers, also those that failed or that no model is told
         of any more, what tools took themselves, summaries, and entries of usage alone. Reads every entry.
         """
-        return total_usage(filter(None, map(_usage_of, self._load(range(len(self._tree))))))
+        return total_usage(filter(None, map(_usage_of, self._every_entry())))
+
+    # --- moving in it
+
+    def branch(self, entry_id: str) -> None:
+        """Stand at another entry: the next one follows it, and begins a branch. Raises KeyError when there is none.
+
+        Nothing is written, so who opens the session later stands at its last entry.
+        """
+        if entry_id != self.leaf_id:
+            self._history()
+            self._leaf = self._position(entry_id)
+
+    def reset_leaf(self) -> None:
+        """Stand before the first entry: the next one is a root of its own."""
+        self._history()
+        self._leaf = ROOT
+
+    def pull(self) -> list[Entry]:
+        """What other processes have added since the last call, or since the session was opened. The leaf stays."""
+        return [] if self._waiting is not None else self._take_in(self._storage.pull())
+
+    def follow(self, seconds: float) -> Iterator[Entry]:
+        """What other processes add, as it comes, until nothing has come for so long. Blocks meanwhile."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if self._storage.wait(left) and (added := self.pull()):
+                yield from added
+                deadline = time.monotonic() + seconds
 
     # --- adding to it
 
@@ -251,6 +360,22 @@ class Session:
         encode_message(message)
         with self._turn() as place:
             return self._add(MessageEntry(**place, message=message))
+
+    def append_custom_message(
+        self,
+        custom_type: str,
+        content: str | Sequence[UserContent],
+        *,
+        display: bool = True,
+        details: Json = None,
+    ) -> CustomMessageEntry:
+        """An extension's note, which a model reads as a user's message. `details` are for programs."""
+        with self._turn() as place:
+            return self._add(
+                CustomMessageEntry(
+                    **place, custom_type=custom_type, content=content, display=display, details=details
+                )
+            )
 
     def append_model_change(self, provider: str, model_id: str) -> ModelChangeEntry:
         """From here on this model is asked."""
@@ -272,10 +397,75 @@ class Session:
 
         Raises KeyError when there is no such entry.
         """
-        if target_id not in self._tree:
-            raise KeyError(target_id)
+        self._check_known(target_id)
         with self._turn() as place:
             return self._add(ContextEditEntry(**place, target_id=target_id, replacement=replacement))
+
+    def append_label(self, target_id: str, label: str | None) -> LabelEntry:
+        """A person's mark on an entry; None takes it away. Raises KeyError when there is no such entry."""
+        self._check_known(target_id)
+        with self._turn() as place:
+            return self._add(LabelEntry(**place, target_id=target_id, label=label or None))
+
+    def append_compaction(
+        self,
+        summary: str,
+        first_kept_entry_id: str | None,
+        tokens_before: int,
+        *,
+        details: Json = None,
+        usage: Usage | None = None,
+        from_hook: bool | None = None,
+    ) -> CompactionEntry:
+        """A summary that stands for what comes before an entry of the path; for everything, with None.
+
+        Raises KeyError when there is no such entry.
+        """
+        if first_kept_entry_id is not None:
+            self._check_known(first_kept_entry_id)
+        with self._turn() as place:
+            return self._add(
+                CompactionEntry(
+                    **place,
+                    summary=summary,
+                    first_kept_entry_id=first_kept_entry_id or place["id"],
+                    tokens_before=tokens_before,
+                    details=details,
+                    usage=usage,
+                    from_hook=from_hook,
+                )
+            )
+
+    def append_branch_summary(
+        self,
+        from_id: str | None,
+        summary: str,
+        *,
+        details: Json = None,
+        usage: Usage | None = None,
+        from_hook: bool | None = None,
+    ) -> BranchSummaryEntry:
+        """What happened on the branch that was left at `from_id`, put where the new branch begins: behind the leaf."""
+        with self._turn() as place:
+            return self._add(
+                BranchSummaryEntry(
+                    **place,
+                    from_id=from_id,
+                    summary=summary,
+                    details=details,
+                    usage=usage,
+                    from_hook=from_hook,
+                )
+            )
+
+    def append_usage(
+        self, kind: str, provider: str, model: str, usage: Usage, *, note: str | None = None
+    ) -> UsageEntry:
+        """Model work that is no answer. It counts in the session's totals."""
+        with self._turn() as place:
+            return self._add(
+                UsageEntry(**place, kind=kind, provider=provider, model=model, usage=usage, note=note)
+            )
 
     def append_custom(self, custom_type: str, data: Json = None) -> CustomEntry:
         """What an extension wants to find again. No model sees it. Raises TypeError when `data` is not JSON."""
@@ -296,6 +486,71 @@ class Session:
 
     # --- how
 
+    def _history(self) -> History:
+        """All of it, which is read now if it was not yet."""
+        if self._whole is None:
+            whole = History()
+            lines = self._storage.lines()
+            next(lines, None)
+            whole.take_in(lines, self._warn)
+            self._leaf = whole.at(self._leaf_key)
+            self._whole, self._tail = whole, None
+        return self._whole
+
+    def _load(self, positions: Sequence[int]) -> Iterator[Entry]:
+        return self._history().load(positions, self._read, self._warn)
+
+    def _view(self) -> PathView:
+        if self._whole is None and self._tail is not None:
+            return self._tail.path_view(self._read, self._warn)
+        return self._whole_view()
+
+    def _whole_view(self) -> PathView:
+        history = self._history()
+        return history.path_view(self._leaf, self._read, self._warn)
+
+    def _tail_changes(self, kind: str) -> bool:
+        return self._tail is None or any(link.type == kind for link in self._tail.links)
+
+    def _position(self, entry_id: str) -> int:
+        position = self._history().tree.position(entry_id)
+        if position is None:
+            raise KeyError(entry_id)
+        return position
+
+    def _id(self, position: int) -> str | None:
+        return None if position == ROOT else self._history().tree.ids[position]
+
+    def _check_known(self, entry_id: str) -> None:
+        if self._tail is None or entry_id not in self._tail.ids:
+            self._position(entry_id)
+
+    def _newest(self, text: bytes) -> Iterator[Entry]:
+        """The entries whose lines hold `text`, the last one first."""
+        waiting = self._waiting
+        lines = (
+            self._storage.containing(text)
+            if waiting is None
+            else ((number, line) for number, line in reversed([*enumerate(waiting)]) if text in line)
+        )
+        return self._decoded(lines)
+
+    def _every_entry(self) -> Iterator[Entry]:
+        lines = self._storage.lines() if self._waiting is None else iter(enumerate(self._waiting))
+        next(lines, None)
+        return self._decoded(lines)
+
+    def _decoded(self, lines: Iterable[KeyedLine]) -> Iterator[Entry]:
+        for _, line in lines:
+            try:
+                yield decode_entry(line)
+            except ValueError:
+                continue
+
+    def _read(self, keys: Sequence[int]) -> Iterable[bytes]:
+        waiting = self._waiting
+        return self._storage.read(keys) if waiting is None else (waiting[key] for key in keys)
+
     @contextmanager
     def _turn(self) -> Iterator[_Place]:
         """The place of the next entry, with other writers kept out and what they added taken in."""
@@ -304,7 +559,7 @@ class Session:
                 self._crowded = True
                 self._warn("another process adds to this session; its entries are a branch of their own")
             yield {
-                "id": new_entry_id(self._tree),
+                "id": new_entry_id(None if self._whole is None else self._whole.tree),
                 "parent_id": self.leaf_id,
                 "timestamp": iso_time(now_ms()),
             }
@@ -313,68 +568,38 @@ class Session:
         line = encode_entry(entry)
         waiting = self._waiting
         if waiting is None:
-            number = self._storage.append([line])
+            (key,) = self._storage.append([line])
         elif isinstance(entry, MessageEntry) and entry.message.role == "user":
-            self._storage.append([*waiting, line])
-            number, self._waiting = len(waiting), None
+            *before, key = self._storage.append([*waiting, line])
+            self._history().move(before[1:])
+            self._waiting = None
         else:
-            number = len(waiting)
+            key = len(waiting)
             waiting.append(line)
-        self._leaf = self._put(Link(entry.type, entry.id, entry.parent_id), number)
+        link = Link(entry.type, entry.id, entry.parent_id)
+        if self._tail is not None:
+            self._tail.add(link, key)
+            self._leaf_key = key
+        else:
+            self._leaf = self._history().add(link, key)
         return entry
 
-    def _take_in(self, lines: Iterator[tuple[int, bytes]]) -> bool:
-        """Give each line its place in the tree. Whether there was an entry among them."""
-        before = len(self._tree)
-        for number, line in lines:
-            link = link_of(line) or self._rescued(number, line)
-            if link is None:
-                continue
-            if link.type == "session":
-                self._warn("is a second header; it was left as it was", number)
-                continue
-            if link.id in self._tree:
-                self._warn(f"has the id of an earlier entry, {link.id!r}", number)
-            self._put(link, number)
-        for position, problem in self._tree.settle():
-            self._warn(f"{problem}, so it begins a branch", self._numbers[position])
-        return len(self._tree) > before
+    def _take_in(self, lines: Iterable[KeyedLine]) -> list[Entry]:
+        """Take in what others have written."""
+        lines = list(lines)
+        if not lines:
+            return []
+        if self._whole is not None:
+            return list(self._load(self._whole.take_in(lines, self._warn)))
+        return list(self._decoded(lines))
 
-    def _rescued(self, number: int, line: bytes) -> Link | None:
-        """The place of what is still sound of a spoilt line."""
-        part = sound_part(line)
-        what = "is not a session entry" if part is None else "is spoilt in front of its last entry"
-        self._warn(f"{what}; it was left as it was", number)
-        return None if part is None else link_of(part)
-
-    def _put(self, link: Link, number: int) -> int:
-        """Add the entry of the line `number` to the tree; gives its position."""
-        position = self._tree.add(link.id, link.parent_id, link.type)
-        self._numbers.append(number)
-        if link.type == "session_info":
-            self._named = position
-        return position
-
-    def _entry(self, position: int) -> Entry:
-        (entry,) = self._load([position])
-        return entry
-
-    def _load(self, positions: Sequence[int]) -> Iterator[Entry]:
-        numbers = [self._numbers[position] for position in positions]
-        waiting = self._waiting
-        lines = self._storage.read(numbers) if waiting is None else (waiting[number] for number in numbers)
-        for position, line in zip(positions, lines, strict=True):
-            try:
-                yield decode_entry(line)
-            except ValueError:
-                self._warn("can no longer be read; its entry is left out", self._numbers[position])
-                yield UnknownEntry({"type": self._tree.kinds[position], "id": self._tree.ids[position]})
-
-    def _warn(self, text: str, number: int | None = None) -> None:
-        warning = SessionWarning(text, None if number is None else number + 1)
+    def _warn(self, text: str, key: int | None = None) -> None:
+        if len(self.warnings) > _MOST_WARNINGS:
+            return
+        warning = SessionWarning(text, None if key is None else self._storage.number(key) + 1)
         if len(self.warnings) == _MOST_WARNINGS:
             warning = SessionWarning("there are more warnings than are shown here")
-        if len(self.warnings) <= _MOST_WARNINGS and warning not in self.warnings:
+        if warning not in self.warnings:
             self.warnings.append(warning)
 
 

@@ -1,7 +1,8 @@
 """Ids and times as session files write them.
 
 session id   UUID version 7: 48 bits of Unix milliseconds, then random bits; sorts by age
-entry id     8 hexadecimal digits, unique in its file; a whole random UUID if chance is against it
+entry id     8 hexadecimal digits, unique in its file; a whole random UUID if chance is against it, or if not
+             all ids of the file are known
 time         2026-01-31T23:59:59.123Z
 """
 
@@ -23,12 +24,13 @@ def new_session_id(now: int, random: Callable[[int], bytes] = os.urandom) -> str
     return _uuid((now & (1 << 48) - 1).to_bytes(6, "big") + random(10), version=7)
 
 
-def new_entry_id(taken: Container[str], random: Callable[[int], bytes] = os.urandom) -> str:
-    """An id that `taken` does not contain."""
-    for _ in range(_TRIES):
-        short = random(4).hex()
-        if short not in taken:
-            return short
+def new_entry_id(taken: Container[str] | None, random: Callable[[int], bytes] = os.urandom) -> str:
+    """An id that `taken` does not contain; with None, one that nothing contains."""
+    if taken is not None:
+        for _ in range(_TRIES):
+            short = random(4).hex()
+            if short not in taken:
+                return short
     return _uuid(random(16), version=4)
 
 

@@ -21,7 +21,7 @@ ROOT = -1
 class Tree:
     """Positions, ids, kinds and parents of entries. `id in tree` says whether an id is taken."""
 
-    __slots__ = ("_forward", "_parents", "_positions", "ids", "kinds")
+    __slots__ = ("_children", "_forward", "_parents", "_positions", "ids", "kinds")
 
     def __init__(self) -> None:
         self.ids: list[str] = []
@@ -29,6 +29,7 @@ class Tree:
         self._parents = array("q")
         self._positions: dict[str, int] = {}
         self._forward: list[tuple[int, str]] = []
+        self._children: dict[int, list[int]] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -55,6 +56,8 @@ class Tree:
         self.ids.append(entry_id)
         self.kinds.append(intern(kind))
         self._positions[entry_id] = position
+        if self._children is not None:
+            self._children.setdefault(parent, []).append(position)
         return position
 
     def settle(self) -> list[tuple[int, str]]:
@@ -62,6 +65,7 @@ class Tree:
         if not self._forward:
             return []
         waiting, self._forward = self._forward, []
+        self._children = None
         problems, linked = [], []
         for position, parent_id in waiting:
             parent = self._positions.get(parent_id)
@@ -84,6 +88,21 @@ class Tree:
             leaf = parents[leaf]
         found.reverse()
         return found
+
+    def children(self, position: int) -> list[int]:
+        """The positions of what follows an entry, or of the roots for :data:`ROOT`, in order."""
+        if self._children is None:
+            self._children = {}
+            for child, parent in enumerate(self._parents):
+                self._children.setdefault(parent, []).append(child)
+        return list(self._children.get(position, ()))
+
+    def common_ancestor(self, first: int, second: int) -> int:
+        """The deepest entry on both paths; :data:`ROOT` where there is none."""
+        on_path = set(self.path(first))
+        while second != ROOT and second not in on_path:
+            second = self._parents[second]
+        return second
 
     def _circles(self, starts: list[int]) -> Iterator[int]:
         """One entry of each circle, the one whose parent comes after it."""

@@ -1,4 +1,4 @@
-"""A session in a file of lines, which only grows.
+"""A session in a file of lines, which only grows. The key of a line is its offset.
 
 What is promised, and how:
 
@@ -8,6 +8,7 @@ What is promised, and how:
 - A line that could not be written whole is taken back, so disk and memory agree. If others wrote meanwhile,
   the torn line stays and the next one starts on a line of its own.
 - What others write is never overwritten: before each write the lines that they added are taken in.
+- Nothing is held of a line but its offset, and that only by who asked for it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from array import array
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -26,11 +27,16 @@ from cantle_session.errors import SessionFileError
 from cantle_session.storage.locks import LockTimeout, announce_presence, turn
 
 if TYPE_CHECKING:
-    from cantle_session.storage.port import Storage
+    from cantle_session.storage.port import KeyedLine, Storage
 
 __all__ = ["JsonlStorage", "file_problem"]
 
 _BLOCK = 1 << 20
+_TAIL_BLOCK = 1 << 18
+_GUESS = 1 << 14
+"""Bytes to read for a line of unknown length."""
+_LOOK_EVERY = 0.02
+"""Seconds between two looks at a file that is followed. A look is one system call."""
 _READ_WAIT = 0.5
 """Seconds to wait for the end of a write before reading; whoever only reads need not wait longer."""
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -44,14 +50,12 @@ class JsonlStorage:
     __slots__ = (
         "_backlog",
         "_closed",
+        "_counted",
         "_end",
+        "_in_turn",
         "_path",
-        "_quiet_size",
         "_reader",
         "_shared",
-        "_sizes",
-        "_starts",
-        "_unfinished",
         "_unsynced",
         "_writer",
     )
@@ -60,15 +64,14 @@ class JsonlStorage:
         self._path = path
         self._reader: _Descriptor | None = None
         self._writer: _Descriptor | None = None
-        self._starts = array("Q")
-        self._sizes = array("Q")
         self._end = 0
-        self._unfinished = False
+        self._in_turn = False
         self._unsynced = False
         self._shared = False
         self._closed = False
-        self._quiet_size: int | None = None
-        self._backlog: list[tuple[int, bytes]] = []
+        self._backlog: list[KeyedLine] = []
+        self._counted = (0, 0)
+        """A key and its number, from which the next is counted."""
 
     @classmethod
     def create(cls, path: Path) -> JsonlStorage:
@@ -80,57 +83,94 @@ class JsonlStorage:
         """An existing file. `in_turn` if the caller has the turn to write. Raises :class:`SessionFileError`."""
         storage = cls(path)
         storage._open_reader()
-        if not in_turn:
+        try:
             # A size taken in turn lies at the end of a write, not in the middle of one.
-            with suppress(LockTimeout), turn(path, wait=_READ_WAIT):
-                storage._quiet_size = storage._size()
+            with nullcontext() if in_turn else turn(path, wait=_READ_WAIT):
+                storage._end = storage._size()
+        except LockTimeout:
+            storage._end = storage._whole(storage._size())
         return storage
 
     @property
     def path(self) -> Path:
         return self._path
 
-    def pull(self) -> Iterator[tuple[int, bytes]]:
+    @property
+    def location(self) -> str:
+        return str(self._path)
+
+    def lines(self) -> Iterator[KeyedLine]:
+        return iter(()) if self._reader is None else self._split(0, self._end)
+
+    def backwards(self) -> Iterator[KeyedLine]:
+        return iter(()) if self._reader is None else self._split_backwards(self._end)
+
+    def containing(self, text: bytes) -> Iterator[KeyedLine]:
+        # Blocks overlap, so that none cuts the text in two.
+        stop, seen = self._end, self._end
+        while stop > 0:
+            start = max(0, stop - _BLOCK)
+            block = self._read_at(start, min(stop + len(text) - 1, self._end) - start)
+            at = len(block)
+            while (at := block.rfind(text, 0, at)) >= 0:
+                if start + at < seen:
+                    seen, line = self._line_around(start + at)
+                    yield seen, line
+            stop = start
+
+    def pull(self) -> Iterator[KeyedLine]:
         if self._reader is None:
             return iter(())
-        size = self._quiet_size or self._size()
-        self._quiet_size = None
+        size = self._size()
         if size < self._end:
             raise SessionFileError(self._path, "another program has cut it shorter; open the session again")
-        return self._news(size)
+        # In turn, a line without its end is one that was torn; else it may still be being written.
+        return self._news(size if self._in_turn else self._whole(size))
 
-    def read(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        starts, sizes, at = self._starts, self._sizes, 0
-        while at < len(numbers):
-            # Lines that follow one another are read together.
-            first, start = at, starts[numbers[at]]
-            stop = start + sizes[numbers[at]]
-            at += 1
-            while at < len(numbers) and numbers[at] == numbers[at - 1] + 1 and stop - start < _BLOCK:
-                stop = starts[numbers[at]] + sizes[numbers[at]]
+    def read(self, keys: Sequence[int]) -> Iterator[bytes]:
+        at = 0
+        while at < len(keys):
+            first, at = at, at + 1
+            # Lines that lie close behind one another are read together.
+            while at < len(keys) and keys[at - 1] < keys[at] < keys[first] + _BLOCK:
                 at += 1
-            block = self._read_at(start, stop - start)
-            for number in numbers[first:at]:
-                offset = starts[number] - start
-                yield block[offset : offset + sizes[number]]
+            yield from self._read_run(keys[first:at])
+
+    def number(self, key: int) -> int:
+        start, number = self._counted if self._counted[0] <= key else (0, 0)
+        for at in range(start, key, _BLOCK):
+            number += self._read_at(at, min(_BLOCK, key - at)).count(b"\n")
+        self._counted = key, number
+        return number
+
+    def size(self) -> int:
+        return self._end
 
     def locked(self) -> AbstractContextManager[None]:
         return nullcontext() if self._reader is None else self._turn()
 
-    def append(self, lines: Sequence[bytes]) -> int:
+    def append(self, lines: Sequence[bytes]) -> Sequence[int]:
         data = b"".join([line + b"\n" for line in lines])
         if self._reader is None:
             self._create(data)
             start = 0
         else:
             start = self._extend(data)
-        number = len(self._starts)
+        keys = []
         for line in lines:
-            self._starts.append(start)
-            self._sizes.append(len(line))
+            keys.append(start)
             start += len(line) + 1
-        self._end, self._unfinished = start, False
-        return number
+        self._end = start
+        return keys
+
+    def wait(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while (self._size() if self._reader is not None else 0) <= self._end:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, _LOOK_EVERY))
+        return True
 
     def check_in_place(self) -> None:
         """Raise unless the file that is open is still the one at its path."""
@@ -196,40 +236,90 @@ class JsonlStorage:
         except OSError as problem:
             raise file_problem(self._path, "could not be read", problem) from None
 
-    def _news(self, stop: int) -> Iterator[tuple[int, bytes]]:
+    def _whole(self, size: int) -> int:
+        """Where the last line that has its end stops, within `size` bytes; not before what is known already."""
+        stop = size
+        while stop > self._end:
+            start = max(self._end, stop - _TAIL_BLOCK)
+            found = self._read_at(start, stop - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            stop = start
+        return self._end
+
+    def _news(self, stop: int) -> Iterator[KeyedLine]:
         backlog, self._backlog = self._backlog, []
         yield from backlog
-        yield from self._scan(stop)
+        start, self._end = self._end, stop
+        yield from self._split(start, stop)
 
-    def _scan(self, stop: int) -> Iterator[tuple[int, bytes]]:
-        """The lines from the known end to `stop`, taken into the index."""
-        starts, sizes = self._starts, self._sizes
-        if self._unfinished and self._end < stop and self._read_at(self._end, 1) == b"\n":
-            self._end += 1
-            self._unfinished = False
-        for line, finished in self._split(self._end, stop):
-            number, start = len(starts), self._end
-            starts.append(start)
-            sizes.append(len(line))
-            self._end = start + len(line) + finished
-            self._unfinished = not finished
-            if line and not line.isspace():
-                yield number, line
+    def _read_run(self, keys: Sequence[int]) -> Iterator[bytes]:
+        start = keys[0]
+        block = self._read_at(start, keys[-1] - start + _GUESS)
+        while block.find(b"\n", keys[-1] - start) < 0 and (
+            more := self._more(start + len(block), len(block))
+        ):
+            block += more
+        for key in keys:
+            stop = block.find(b"\n", key - start)
+            yield block[key - start : stop if stop >= 0 else len(block)]
 
-    def _split(self, offset: int, stop: int) -> Iterator[tuple[bytes, bool]]:
-        """The lines between two offsets, and whether each has its line end. One block is in memory, or one line."""
+    def _more(self, offset: int, size: int) -> bytes:
+        return self._read_at(offset, max(0, min(size, self._end - offset)))
+
+    def _line_around(self, offset: int) -> KeyedLine:
+        """The line that the byte at `offset` belongs to."""
+        start = offset
+        while start > 0:
+            low = max(0, start - _GUESS)
+            found = self._read_at(low, start - low).rfind(b"\n")
+            if found >= 0:
+                start = low + found + 1
+                break
+            start = low
+        (line,) = self._read_run([start])
+        return start, line
+
+    def _split(self, offset: int, stop: int) -> Iterator[KeyedLine]:
+        """The lines between two offsets. One block is in memory, or one line."""
         parts: list[bytes] = []
+        start = offset
         while offset < stop and (block := self._read_at(offset, min(_BLOCK, stop - offset))):
             offset += len(block)
             first, *others = block.split(b"\n")
             parts.append(first)
             if others:
-                yield b"".join(parts), True
-                parts = [others.pop()]
-                for line in others:
-                    yield line, True
-        if rest := b"".join(parts):
-            yield rest, False
+                for line in (b"".join(parts), *others[:-1]):
+                    if line and not line.isspace():
+                        yield start, line
+                    start += len(line) + 1
+                parts = [others[-1]]
+        rest = b"".join(parts)
+        if rest and not rest.isspace():
+            yield start, rest
+
+    def _split_backwards(self, stop: int) -> Iterator[KeyedLine]:
+        """The lines up to an offset, the last one first."""
+        parts: list[bytes] = []  # of the line whose beginning is not read yet, the last part first
+        end = stop
+        while end > 0:
+            start = max(0, end - _TAIL_BLOCK)
+            block = self._read_at(start, end - start)
+            first, *others = block.split(b"\n")
+            at = end
+            for line in reversed(others):
+                at -= len(line)
+                parts.append(line)
+                whole = b"".join(reversed(parts)) if len(parts) > 1 else line
+                if whole and not whole.isspace():
+                    yield at, whole
+                parts = []
+                at -= 1
+            parts.append(first)
+            end = start
+        whole = b"".join(reversed(parts))
+        if whole and not whole.isspace():
+            yield 0, whole
 
     # --- writing
 
@@ -237,7 +327,11 @@ class JsonlStorage:
     def _turn(self) -> Iterator[None]:
         try:
             with turn(self._path):
-                yield
+                self._in_turn = True
+                try:
+                    yield
+                finally:
+                    self._in_turn = False
         except LockTimeout:
             raise SessionFileError(
                 self._path, "another process keeps its folder locked; nothing was written, try again"
@@ -257,7 +351,7 @@ class JsonlStorage:
         except OSError as problem:
             raise file_problem(self._path, "could not be made", problem) from None
         try:
-            self._write(writer.fd, data)
+            self._write(writer.fd, data, 0)
             self._open_reader()
         except SessionFileError:
             writer.close()
@@ -271,12 +365,13 @@ class JsonlStorage:
         self.check_in_place()
         if self._writer is None:
             self._writer = self._open_writer()
-        lead = b"\n" if self._unfinished else b""
-        self._write(self._writer.fd, lead + data)
+        size = self._size()
+        lead = b"\n" if size and self._read_at(size - 1, 1) != b"\n" else b""
+        self._write(self._writer.fd, lead + data, size)
         start = os.lseek(self._writer.fd, 0, os.SEEK_CUR) - len(data)
         if start - len(lead) > self._end:
             # Somebody who does not wait for a turn was faster.
-            self._backlog += self._scan(start - len(lead))
+            self._backlog += self._split(self._end, start)
         return start
 
     def _open_writer(self) -> _Descriptor:
@@ -285,18 +380,20 @@ class JsonlStorage:
         except OSError as problem:
             raise file_problem(self._path, "could not be opened for writing", problem) from None
 
-    def _write(self, fd: int, data: bytes) -> None:
-        """One write; the rest of it if the system took a part. Takes back what it wrote when that fails."""
+    def _write(self, fd: int, data: bytes, size: int) -> None:
+        """One write behind `size` bytes; the rest of it if the system took a part. Takes back what it wrote when
+        that fails.
+        """
         written = 0
         try:
             while written < len(data):
                 written += os.write(fd, memoryview(data)[written:])
-                if written < len(data) and os.fstat(fd).st_size != self._end + written:
+                if written < len(data) and os.fstat(fd).st_size != size + written:
                     raise OSError(0, "another program wrote to it in the middle of a line")
         except OSError as problem:
-            if written and os.fstat(fd).st_size == self._end + written:
+            if written and os.fstat(fd).st_size == size + written:
                 with suppress(OSError):
-                    os.ftruncate(fd, self._end)
+                    os.ftruncate(fd, size)
             raise file_problem(self._path, "could not be written", problem) from None
         self._unsynced = True
 

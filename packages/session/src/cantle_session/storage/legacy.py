@@ -11,6 +11,7 @@ version 3 beside it, puts that in its place, and keeps the original as `<name>.v
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -23,7 +24,7 @@ from cantle_session.storage.jsonl import JsonlStorage, file_problem
 from cantle_session.storage.memory import MemoryStorage
 
 if TYPE_CHECKING:
-    from cantle_session.storage.port import Storage
+    from cantle_session.storage.port import KeyedLine, Storage
 
 __all__ = ["LegacyStorage", "upgraded"]
 
@@ -59,53 +60,90 @@ def _link(raw: JsonObject, ids: list[str]) -> None:
 
 
 class LegacyStorage:
-    """An older file behind the port. It is a version 3 file from the first :meth:`append` on."""
+    """An older file behind the port. It is a version 3 file from the first :meth:`append` on.
 
-    __slots__ = ("_file", "_lines", "_path", "_version")
+    The key of a line is its number, since offsets change when the file is written anew.
+    """
 
-    def __init__(self, file: JsonlStorage, header: SessionHeader, lines: Iterable[tuple[int, bytes]]) -> None:
+    __slots__ = ("_file", "_lines", "_offsets", "_path", "_version")
+
+    def __init__(self, file: JsonlStorage, header: SessionHeader, lines: Iterable[KeyedLine]) -> None:
         """`lines` are those behind the header."""
         self._path = file.path
         self._version = header.version
         self._lines: MemoryStorage | None = MemoryStorage(list(upgraded(header, lines)))
+        self._offsets = array("Q")
         self._file = file
 
     @property
     def path(self) -> Path:
         return self._path
 
-    def pull(self) -> Iterator[tuple[int, bytes]]:
-        return self._file.pull() if self._lines is None else self._pull_old(self._lines)
+    @property
+    def location(self) -> str:
+        return str(self._path)
 
-    def _pull_old(self, lines: MemoryStorage) -> Iterator[tuple[int, bytes]]:
-        if any(True for _ in self._file.pull()):
-            raise SessionFileError(self._path, "another program has changed it; open the session again")
-        return lines.pull()
+    def lines(self) -> Iterator[KeyedLine]:
+        return enumerate(self.read(range(self._count())))
 
-    def read(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        return (self._file if self._lines is None else self._lines).read(numbers)
+    def backwards(self) -> Iterator[KeyedLine]:
+        numbers = range(self._count() - 1, -1, -1)
+        return zip(numbers, self.read(numbers), strict=True)
+
+    def containing(self, text: bytes) -> Iterator[KeyedLine]:
+        return ((number, line) for number, line in self.backwards() if text in line)
+
+    def pull(self) -> Iterator[KeyedLine]:
+        for offset, line in self._file.pull():
+            if self._lines is not None:
+                raise SessionFileError(self._path, "another program has changed it; open the session again")
+            self._offsets.append(offset)
+            yield len(self._offsets) - 1, line
+
+    def read(self, keys: Sequence[int]) -> Iterator[bytes]:
+        if self._lines is not None:
+            return self._lines.read(keys)
+        return self._file.read([self._offsets[key] for key in keys])
+
+    def number(self, key: int) -> int:
+        return key
+
+    def size(self) -> int:
+        return self._file.size() if self._lines is None else self._lines.size()
 
     def locked(self) -> AbstractContextManager[None]:
         return self._file.locked()
 
-    def append(self, lines: Sequence[bytes]) -> int:
+    def append(self, lines: Sequence[bytes]) -> Sequence[int]:
+        first = self._count()
         if self._lines is None:
-            return self._file.append(lines)
-        self._file.check_in_place()
-        old = list(self._lines.read(range(len(self._lines))))
-        _replace(self._path, b"".join([line + b"\n" for line in [*old, *lines]]), self._version)
-        replaced, self._file = self._file, JsonlStorage.open(self._path, in_turn=True)
-        replaced.close()
-        for _ in self._file.pull():
-            pass
-        self._lines = None
-        return len(old)
+            self._offsets.extend(self._file.append(lines))
+        else:
+            self._upgrade(list(self._lines.read(range(first))), lines)
+        return range(first, self._count())
+
+    def wait(self, seconds: float) -> bool:
+        return self._file.wait(seconds)
 
     def shared(self) -> bool:
         return self._file.shared()
 
     def close(self) -> None:
         self._file.close()
+
+    def _count(self) -> int:
+        return len(self._offsets) if self._lines is None else len(self._lines)
+
+    def _upgrade(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
+        self._file.check_in_place()
+        _replace(self._path, b"".join([line + b"\n" for line in [*old, *new]]), self._version)
+        replaced, self._file = self._file, JsonlStorage.open(self._path, in_turn=True)
+        replaced.close()
+        offset = 0
+        for line in [*old, *new]:
+            self._offsets.append(offset)
+            offset += len(line) + 1
+        self._lines = None
 
 
 def _replace(path: Path, data: bytes, version: int) -> None:
