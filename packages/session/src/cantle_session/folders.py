@@ -11,6 +11,7 @@ system is cut and ends in a digest of the whole.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from cantle_session.stamps import file_stamp
@@ -19,6 +20,7 @@ __all__ = ["absolute_directory", "session_file_name", "session_folder"]
 
 _LONGEST_NAME = 255
 """Bytes in a file name, on every common file system."""
+_LONGEST_STAMP = 40
 _SEPARATORS = str.maketrans("/\\:", "---")
 
 
@@ -44,5 +46,9 @@ def session_folder(cwd: str | os.PathLike[str], sessions_root: str | os.PathLike
 
 
 def session_file_name(timestamp: str, session_id: str) -> str:
-    """The name of a session's file, from its header's time and id."""
-    return f"{file_stamp(timestamp)}_{session_id}.jsonl"
+    """The name of a session's file, from its header's time and id.
+
+    A header that somebody else wrote can say anything for a time: what has no place in a name becomes `-`.
+    """
+    stamp = re.sub(r"[^0-9A-Za-z-]", "-", file_stamp(timestamp))[:_LONGEST_STAMP]
+    return f"{stamp}_{session_id}.jsonl"

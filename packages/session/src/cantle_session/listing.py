@@ -1,8 +1,9 @@
 """Which sessions there are, from the heads and tails of their files.
 
-A session can be as large as it likes: only the first lines of its file, up to the first message of the user,
-and the last ones, back to the last message, are read. So a name given in the middle of a long session is not
-seen. Files that are no sessions are passed over.
+A session can be as large as it likes: only the beginning of its file is read, up to the user's first message,
+and the end, back to the last message. So a name given in the middle of a long session is not seen. Most of a
+file's bytes are in long messages, and of these, too, only as much is read as the list shows. Files that are no
+sessions are passed over.
 """
 
 from __future__ import annotations
@@ -10,24 +11,37 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from cantle_ai.codec import JsonObject, decode_object
+from cantle_ai.codec import JsonObject, decode_json, decode_object
 from cantle_ai.messages import UserMessage, message_from_json
 from cantle_ai.system_errors import reason_of
 from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.folders import absolute_directory
 from cantle_session.lines import decode_header
 from cantle_session.stamps import milliseconds
+from cantle_session.storage.store import is_database
 
-__all__ = ["SessionInfo", "find_session", "latest", "list_sessions", "session_info"]
+__all__ = [
+    "SessionInfo",
+    "file_with_id",
+    "find_session",
+    "latest",
+    "list_sessions",
+    "parents",
+    "session_info",
+]
 
-_BLOCK = 16_384
+_HEAD_BLOCK = 1024
+_TAIL_BLOCK = 512
 _HEAD_LIMIT = 1 << 18
 _TAIL_LIMIT = 1 << 20
+_SHOWN = 200
+_LONG = 4 * _SHOWN
+"""Bytes of a message that hold as many characters as are shown, whichever they are."""
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
@@ -44,7 +58,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """When the last message was; the time of creation where none is near the end of the file."""
     name: str | None = None
     first_message: str = ""
-    """The text of the user's first message."""
+    """How the user's first message begins: 200 characters at most."""
     parent_session: str | None = None
     """The location of the session that it was made from."""
     size: int = 0
@@ -111,12 +125,12 @@ def session_info(path: Path) -> SessionInfo | None:
 
 def _info(fd: int, size: int, path: Path) -> SessionInfo | None:
     head = _head(fd, size)
-    header = decode_header(head[0]) if head else None
+    header = decode_header(head.lines[0]) if head.lines else None
     if header is None:
         return None
-    entries = [raw for line in head[1:] if (raw := _object(line)) is not None]
     ending, last_message_at = _ending(fd, size)
-    names = [raw.get("name") for raw in (*entries, *ending) if raw.get("type") == "session_info"]
+    begun = [raw for line in head.lines[1:] if _NAMED in line and (raw := _object(line)) is not None]
+    names = [raw.get("name") for raw in (*begun, *ending) if raw.get("type") == "session_info"]
     created = milliseconds(header.timestamp) or 0
     return SessionInfo(
         location=str(path),
@@ -127,44 +141,85 @@ def _info(fd: int, size: int, path: Path) -> SessionInfo | None:
         created=created,
         last_message_at=last_message_at or created,
         name=names[-1] or None if names and isinstance(names[-1], str) else None,
-        first_message=next((text for raw in entries if (text := _user_text(raw)) is not None), ""),
+        first_message=head.text,
         parent_session=header.parent_session,
     )
 
 
-def _head(fd: int, size: int) -> list[bytes]:
-    """The lines at the beginning, up to the user's first message; what is there of it if it is very long."""
-    data = b""
-    lines: list[bytes] = []
-    while len(data) < min(size, _HEAD_LIMIT) and not any(_USER in line for line in lines):
-        block = _read_at(fd, len(data), max(_BLOCK, len(data)))
+class _Head(Struct):
+    """The lines at the beginning of a file, and how the first message of the user begins."""
+
+    lines: list[bytes]
+    text: str = ""
+
+
+def _head(fd: int, size: int) -> _Head:
+    data = _read_at(fd, 0, _HEAD_BLOCK)
+    looked = 0
+    while True:
+        whole = len(data) >= size
+        for match in _USER.finditer(data, looked):
+            start, end = data.rfind(b"\n", 0, match.start()) + 1, data.find(b"\n", match.end())
+            if end < 0 and not whole:
+                told = data.startswith(_MESSAGE, start)
+                text, looked = _beginning(data[match.start() :]) if told else None, match.start()
+            else:
+                raw = _object(data[start:] if end < 0 else data[start:end])
+                text, looked = None if raw is None else _user_text(raw), match.end()
+            if text is not None:
+                return _Head(_lines(data[:start]), text[:_SHOWN])
+        if whole or len(data) >= _HEAD_LIMIT or not _may_be_session(data):
+            return _Head(_lines(data if whole else data[: data.rfind(b"\n") + 1]))
+        block = _read_at(fd, len(data), len(data))
         if not block:
-            break
+            size = len(data)
         data += block
-        lines = data.split(b"\n")
-        if len(data) < size:
-            lines.pop()
-    return [line for line in lines if line.strip()]
+
+
+def _may_be_session(data: bytes) -> bool:
+    """Whether a file that begins so can have a header: one that has none need not be read on."""
+    first, end, _ = data.removeprefix(_BOM).lstrip().partition(b"\n")
+    return first.startswith(b"{") and (not end or decode_header(first) is not None)
+
+
+def _beginning(data: bytes) -> str | None:
+    """The text of a message that goes on behind `data`, which begins with its role; None when that is not enough."""
+    match = _TEXT.match(data)
+    if match is None or len(match[1]) < _LONG:
+        return None
+    text = _CUT_ESCAPE.sub(b"", match[1]).decode("utf-8", "ignore")
+    try:
+        value = decode_json(f'"{text}"')
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
 
 
 def _ending(fd: int, size: int) -> tuple[list[JsonObject], int | None]:
     """The entries at the end, from the last message on, and when that was."""
-    length = _BLOCK
+    start = max(0, size - _TAIL_BLOCK)
+    data = _read_at(fd, start, size - start)
     while True:
-        start = max(0, size - length)
-        lines = _read_at(fd, start, size - start).split(b"\n")
-        found: list[JsonObject] = []
         # The first piece is the rest of a line, or the header.
-        for line in reversed(lines[1:]):
+        first, *lines = data.split(b"\n")
+        found: list[JsonObject] = []
+        for line in reversed(lines):
             raw = _object(line) if line.strip() else None
             if raw is None:
                 continue
             found.append(raw)
             if raw.get("type") == "message":
                 return found[::-1], _message_time(raw)
-        if start == 0 or length >= _TAIL_LIMIT:
+        if start and (stamped := _STAMPED.search(first)) is not None:
+            return found[::-1], int(stamped[1])
+        if start == 0 or len(data) >= _TAIL_LIMIT:
             return found[::-1], None
-        length *= 4
+        size, start = start, max(0, start - len(data))
+        data = _read_at(fd, start, size - start) + data
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if line.strip()]
 
 
 def _object(line: bytes) -> JsonObject | None:
@@ -215,6 +270,37 @@ def _with_id(text: str, folders: Sequence[Path]) -> list[Path]:
     return exact or [path for path, session_id in ids if session_id.startswith(text)]
 
 
+def file_with_id(session_id: str, folder: Path) -> Path | None:
+    """The first file in a folder that holds the session with this id."""
+    return next((path for path in _files(folder) if _id_of(path) == session_id), None)
+
+
+def parents(infos: Iterable[SessionInfo]) -> dict[str, str]:
+    """Which of some sessions was made from which: the location of a fork to that of its origin.
+
+    A fork names its origin as it was reached then, so links are followed. One that was moved since is still found,
+    by the id in its name.
+    """
+    by_place: dict[str, str] = {}
+    by_id: dict[str, str] = {}
+    listed = list(infos)
+    for info in listed:
+        by_place[_place(info.location)] = info.location
+        by_id.setdefault(info.id, info.location)
+    found = {}
+    for info in listed:
+        if info.parent_session is not None:
+            named = Path(info.parent_session).stem.partition("_")[2]
+            parent = by_place.get(_place(info.parent_session)) or by_id.get(named)
+            if parent is not None and parent != info.location:
+                found[info.location] = parent
+    return found
+
+
+def _place(location: str) -> str:
+    return location if is_database(location) else os.path.realpath(location)
+
+
 def _children(root: str | os.PathLike[str] | None) -> list[Path]:
     """The folders in a folder; none where there is no such folder."""
     try:
@@ -232,4 +318,17 @@ def _id_of(path: Path) -> str:
 
 
 _NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_")
-_USER = b'"role":"user"'
+_NAMED = b'"session_info"'
+_MESSAGE = b'{"type":"message",'
+_BOM = b"\xef\xbb\xbf"
+_USER = re.compile(rb'"role"\s*:\s*"user"')
+_TEXT = re.compile(
+    rb'"role":"user","content":(?:\[\{"type":"text","text":)?"((?:[^"\\\x00-\x1f]|\\["\\/bfnrtu])*)'
+)
+"""The role and the text of a user's message, as they are written, until its end or that of what was read."""
+_CUT_ESCAPE = re.compile(rb"\\u[0-9A-Fa-f]{0,3}$")
+_STAMPED = re.compile(
+    rb'"(?:stopReason":"\w+"|isError":(?:true|false)),"timestamp":([1-9]\d{0,15})'
+    rb'(?:,"\w+":(?:"[^"\\]*"|[\d.]+|true|false))*\}\}\r?$'
+)
+"""How the line of an answer or of a result ends: when it was, without what it says."""

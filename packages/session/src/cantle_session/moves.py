@@ -3,21 +3,67 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from cantle_session.errors import SessionFileError
+from cantle_session.folders import absolute_directory
+from cantle_session.imports import behind
+from cantle_session.lines import encode_header
+from cantle_session.places import check_id, find_exactly, header_of, keep, opened_source
+from cantle_session.storage.jsonl import file_problem
+from cantle_session.storage.store import open_store
 
 if TYPE_CHECKING:
     from cantle_session.places import Place
+    from cantle_session.storage.port import Storage
 
 __all__ = ["move_session"]
 
 
 def move_session(
-    file: str | os.PathLike[str], place: Place, *, cwd: str | os.PathLike[str] | None = None
+    source: str | os.PathLike[str], place: Place, *, cwd: str | os.PathLike[str] | None = None
 ) -> str:
-    """Keep the session in `file` at `place` instead, for the working directory `cwd` (by default, the same one).
+    """Keep the session at the location `source` at `place` instead, for the working directory `cwd` (by default, the
+    same one). Gives the new location.
 
-    Its id and its lines stay as they are, but for the directory in the header. The file goes when the whole of
-    it is at its new place. Gives the new location. Raises :class:`~cantle_session.errors.SessionFileError` when
-    another process has the session open, or that place has a session with its id.
+    Its id and its lines stay as they are, but for the directory in the header. It goes from where it was when the
+    whole of it is in its new place, on the disk. Raises :class:`~cantle_session.errors.SessionFileError` when
+    another process has the session open, or there is one with its id already; then nothing has changed.
     """
-    raise NotImplementedError
+    with opened_source(source) as storage:
+        if storage.shared():
+            text = "another process has this session open, so it was left where it is; end that one first"
+            raise SessionFileError(storage.path or storage.location, text)
+        with storage.locked():
+            for _ in storage.pull():
+                pass
+            line, header = header_of(storage)
+            check_id(header, storage)
+            target = header if cwd is None else replace(header, cwd=absolute_directory(cwd))
+            if (there := find_exactly(place, header.id)) is not None and there != storage.location:
+                text = f"the session {header.id} is there already, so this one was left where it is: {there}"
+                raise SessionFileError(storage.path or storage.location, text)
+            kept = keep(place, target, behind(line if target == header else encode_header(target), storage))
+            if os.name != "nt":
+                _remove(storage, kept)
+    if os.name == "nt":  # where an open file cannot go
+        _remove(storage, kept)
+    return kept
+
+
+def _remove(storage: Storage, kept: str) -> None:
+    """Take away the session that is at `kept` now; where that fails, take that away again."""
+    if storage.path is None:
+        store, _, _ = storage.location.rpartition("#")
+        with closing(open_store(store)) as opened:
+            opened.delete(storage.location)
+        return
+    try:
+        storage.path.unlink()
+    except OSError as problem:
+        Path(kept).unlink(missing_ok=True)
+        raise file_problem(storage.path, "could not be taken from where it is", problem) from None

@@ -1,32 +1,114 @@
-"""Where a session goes that is written whole: a folder of files, or a store."""
+"""Sessions that are written whole, to a folder or a store, or read from there line by line."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from cantle_session.entries import VERSION, SessionHeader
+from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.folders import session_file_name
-from cantle_session.lines import encode_header
+from cantle_session.lines import decode_header
+from cantle_session.stamps import check_session_id
+from cantle_session.storage.store import is_database, open_storage, open_store
 from cantle_session.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from cantle_session.entries import SessionHeader
+    from cantle_session.storage.port import Storage
+    from cantle_session.storage.store import SessionStore
 
-__all__ = ["Place", "keep"]
+__all__ = ["Place", "check_id", "find_exactly", "header_of", "keep", "opened_source"]
 
-Place: TypeAlias = "str | os.PathLike[str]"
-"""A folder for the file."""
+Place: TypeAlias = "str | os.PathLike[str] | SessionStore"
+"""A folder that session files lie in, the location of a store, or a store."""
+
+
+@contextmanager
+def opened_source(location: str | os.PathLike[str]) -> Iterator[Storage]:
+    """The lines of a session that is there. Raises :class:`SessionFileError` when it cannot be opened."""
+    storage = open_storage(location)
+    try:
+        yield storage
+    finally:
+        storage.close()
+
+
+def header_of(storage: Storage) -> tuple[bytes, SessionHeader]:
+    """The line of the header, and what it says. Raises :class:`SessionFileError` when the lines are no session."""
+    _, line = next(iter(storage.lines()), (0, b""))
+    header = decode_header(line)
+    if header is None:
+        what = "its first line is not the header of a session" if line else "it is empty"
+        text = f"{what}; it was left as it is, give the path of a session file"
+        raise SessionFileError(storage.path or storage.location, text)
+    return line, header
 
 
 def keep(place: Place, header: SessionHeader, lines: Iterable[bytes]) -> str:
-    """Keep a session at `place`, whole or not at all, and never over another one; gives its location."""
-    path = Path(place).absolute() / session_file_name(header.timestamp, header.id)
-    write_whole(path, _with_header(header, lines))
-    return str(path)
+    """Keep a session at `place`, whole or not at all, and never over another one; gives its location.
+
+    `lines` begin with that of the header. An older version stays what it is in a file, and becomes the current one
+    in a database.
+    """
+    if isinstance(place, str | os.PathLike):
+        if not is_database(place):
+            path = Path(place).absolute() / session_file_name(header.timestamp, header.id)
+            write_whole(path, lines)
+            return str(path)
+        assert isinstance(place, str)
+        with closing(open_store(place)) as store:
+            return keep(store, header, lines)
+    storage = place.create(header)
+    try:
+        if storage.path is not None:
+            write_whole(storage.path, lines)
+        else:
+            with storage.locked():
+                storage.append(list(_current(header, lines)))
+        return storage.location
+    finally:
+        storage.close()
 
 
-def _with_header(header: SessionHeader, lines: Iterable[bytes]) -> Iterable[bytes]:
-    yield encode_header(header)
-    yield from lines
+def _current(header: SessionHeader, lines: Iterable[bytes]) -> Iterable[bytes]:
+    if header.version >= VERSION:
+        return lines
+    from cantle_session.storage.legacy import upgraded
+
+    return upgraded(header, islice(enumerate(lines), 1, None))
+
+
+def find_exactly(place: Place, session_id: str) -> str | None:
+    """The location of the session with this id at `place`; None when there is none."""
+    if not isinstance(place, str | os.PathLike):
+        return _found(place, session_id)
+    if is_database(place):
+        with closing(open_store(place)) as store:
+            return _found(store, session_id)
+    from cantle_session.listing import file_with_id
+
+    path = file_with_id(session_id, Path(place).absolute())
+    return None if path is None else str(path)
+
+
+def _found(store: SessionStore, session_id: str) -> str | None:
+    try:
+        location = store.find(session_id)
+    except SessionLookupError:
+        return None
+    with opened_source(location) as storage:
+        _, header = header_of(storage)
+    return location if header.id == session_id else None
+
+
+def check_id(header: SessionHeader, storage: Storage) -> None:
+    """Raise :class:`SessionFileError` when a session's id cannot be part of a file name."""
+    try:
+        check_session_id(header.id)
+    except ValueError as problem:
+        text = f"{problem}; give the copy a new id"
+        raise SessionFileError(storage.path or storage.location, text) from None
