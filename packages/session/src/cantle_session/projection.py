@@ -71,6 +71,9 @@ class Projected(Struct, frozen=True):
 
     entry: Entry
     message: AgentMessage
+    stale: bool = False
+    """Whether a compaction or an edit has since changed it or what is before it: what a provider counted when it
+    was added no longer holds."""
 
 
 class PathView(Struct, frozen=True):
@@ -97,13 +100,18 @@ def project(path: PathView) -> SessionContext:
 
 def projected(path: PathView) -> list[Projected]:
     """The messages of the context, each with its entry."""
-    changes = edits(path)
+    last_edits = _last_edits(path)
+    changes = {entry_id: edit.replacement for entry_id, (_, edit) in last_edits.items()}
+    chosen = selection(path)
+    changed_until = chosen[0] if chosen else 0  # where it is a compaction, that changed what it kept
     found = []
     with _no_collection():
-        for entry in path.load(selection(path)):
+        for index, entry in zip(chosen, path.load(chosen), strict=True):
+            if entry.id in last_edits:
+                changed_until = max(changed_until, last_edits[entry.id][0])
             message = message_of(entry, changes)
             if message is not None:
-                found.append(Projected(entry, message))
+                found.append(Projected(entry, message, index < changed_until))
     return found
 
 
@@ -121,12 +129,17 @@ def selection(path: PathView) -> list[int]:
 
 def edits(path: PathView) -> dict[str, JsonObject | None]:
     """For each entry that was edited on this path, what the latest edit puts in its place."""
+    return {entry_id: edit.replacement for entry_id, (_, edit) in _last_edits(path).items()}
+
+
+def _last_edits(path: PathView) -> dict[str, tuple[int, ContextEditEntry]]:
+    """For each entry that was edited on this path, its latest edit and where that is."""
     indexes = [index for index, kind in enumerate(path.kinds) if kind == "context_edit"]
-    found = {}
-    for entry in path.load(indexes):
-        if isinstance(entry, ContextEditEntry):
-            found[entry.target_id] = entry.replacement
-    return found
+    return {
+        entry.target_id: (index, entry)
+        for index, entry in zip(indexes, path.load(indexes), strict=True)
+        if isinstance(entry, ContextEditEntry)
+    }
 
 
 def message_of(entry: Entry, changes: dict[str, JsonObject | None]) -> AgentMessage | None:
