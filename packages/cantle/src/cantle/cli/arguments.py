@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from cantle.console import Results, notice
 from cantle.version import VERSION
 
-__all__ = ["Parser", "build_parser", "parse_arguments"]
+__all__ = ["Parser", "build_parser", "parse_arguments", "terminal_columns"]
 
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 """Those of :mod:`cantle_ai.model`, which help can do without."""
@@ -23,7 +23,8 @@ _COLUMNS = 80
 
 USAGE = (
     "cantle [options] [--] [@file ...] [prompt ...]\n       cantle demo [--json] [--folder DIR]\n"
-    "       cantle local setup|status|remove\n       cantle auth login|logout|check"
+    "       cantle local setup|status|remove\n       cantle auth login|logout|check\n"
+    "       cantle sessions list|search|show|export|fork ..."
 )
 
 EPILOG = """\
@@ -32,6 +33,7 @@ examples:
   git diff | cantle -p "review this change"
   cantle --mode json "run the tests" > events.jsonl
   cantle -c "and now fix it"                 continue the last session in this folder
+  cantle sessions list                       the sessions in this folder
   cantle -p @notes.md "turn this into a list"
   cantle demo                                see it work: no key, no network
   cantle local setup                         a small model on this machine: no key
@@ -59,10 +61,11 @@ class _Layout(argparse.RawDescriptionHelpFormatter):
     """As wide as the terminal. The parser makes one to check itself, and without a width that loads `shutil`."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_terminal_columns() - 2)
+        super().__init__(prog, width=terminal_columns() - 2)
 
 
-def _terminal_columns() -> int:
+def terminal_columns() -> int:
+    """How wide stdout is: `COLUMNS`, the terminal's width, or 80."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -142,11 +145,29 @@ def _session_options(group: argparse._ArgumentGroup) -> None:
         "-c", "--continue", dest="continue_", action="store_true", help="continue the last session here"
     )
     group.add_argument(
+        "-r", "--resume", action="store_true", help="choose the session to continue from a list"
+    )
+    group.add_argument(
         "--session", metavar="PATH|ID", help="continue a session, by file or by (part of) its id"
     )
-    group.add_argument("--session-dir", metavar="DIR", help="where sessions are kept")
+    group.add_argument(
+        "--session-id", metavar="ID", help="continue the session here with exactly this id, or begin it"
+    )
+    group.add_argument(
+        "--fork", metavar="PATH|ID", help="copy a session into a new one here, and continue that"
+    )
+    group.add_argument(
+        "--session-dir",
+        metavar="PLACE",
+        help="where sessions are kept: a folder, sqlite:FILE or postgresql://HOST/NAME",
+    )
     group.add_argument("--no-session", action="store_true", help="keep no session file")
     group.add_argument("-n", "--name", help="display name of the session")
+    group.add_argument(
+        "--export",
+        metavar="PATH|ID",
+        help="write a session as an HTML page, to the file that may follow, and exit",
+    )
 
 
 def _tool_options(group: argparse._ArgumentGroup) -> None:
@@ -201,6 +222,28 @@ def parse_arguments(arguments: Sequence[str], parser: Parser | None = None) -> a
     return parsed
 
 
+_ONE_SESSION = (
+    ("--continue", "--resume", "--session", "--fork", "--no-session"),
+    ("--continue", "--resume", "--session", "--session-id"),
+)
+"""Options of which a command line can have one. `--fork` with `--session-id` chooses the new one's id."""
+
+
+def _exclusions(parsed: argparse.Namespace) -> Iterator[tuple[str, bool]]:
+    given = {
+        "--continue": parsed.continue_,
+        "--resume": parsed.resume,
+        "--session": parsed.session is not None,
+        "--session-id": parsed.session_id is not None,
+        "--fork": parsed.fork is not None,
+        "--no-session": parsed.no_session,
+    }
+    for group in _ONE_SESSION:
+        for place, one in enumerate(group):
+            for other in group[place + 1 :]:
+                yield f"{one} and {other} exclude each other", given[one] and given[other]
+
+
 def _attach_values(options: list[str]) -> list[str]:
     """`--tools -write` as `--tools=-write`: argparse would take the value for an option."""
     attached: list[str] = []
@@ -214,9 +257,7 @@ def _attach_values(options: list[str]) -> list[str]:
 
 def _check(parsed: argparse.Namespace, parser: Parser) -> None:
     pairs = (
-        ("--continue and --session exclude each other", parsed.continue_ and parsed.session),
-        ("--continue and --no-session exclude each other", parsed.continue_ and parsed.no_session),
-        ("--session and --no-session exclude each other", parsed.session and parsed.no_session),
+        *_exclusions(parsed),
         ("--approve and --no-approve exclude each other", parsed.approve and parsed.no_approve),
         ("--tools and --no-tools exclude each other", parsed.tools is not None and parsed.no_tools),
         (

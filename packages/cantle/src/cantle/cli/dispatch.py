@@ -64,6 +64,10 @@ def _command(word: str) -> Callable[[list[str]], int] | None:
         from cantle.auth import main
 
         return main
+    if word == "sessions":
+        from cantle.sessions_command import main
+
+        return main
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=ENTRY_POINTS, name=word):

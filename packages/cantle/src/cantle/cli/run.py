@@ -43,10 +43,18 @@ def run(options: argparse.Namespace) -> int:
         from cantle.cli.models_schema import print_schema
 
         return print_schema()
+    if options.export is not None:
+        from cantle.sessions_command.export import export_page
+
+        return export_page(options)
     prompts = collect_prompts(options.prompts, options.files, piped_stdin(), working_directory())
     if not prompts:
         notice(NO_PROMPT)
         return 2
+    if options.resume:  # before the event loop, which would keep Ctrl-C from whoever is asked
+        from cantle.cli.resume import ask_which
+
+        options.session = ask_which(options.session_dir)
     from cantle.modes.output import take_stdout
 
     return asyncio.run(_run(options, prompts, take_stdout()))
@@ -125,9 +133,8 @@ def session_options(options: argparse.Namespace) -> dict[str, Any]:
 
 def _session(options: argparse.Namespace) -> Session | None:
     """The session that the options ask for; None for a new one in its usual place."""
-    if (options.session, options.session_dir) == (None, None) and not (
-        options.continue_ or options.no_session
-    ):
+    named = (options.session, options.session_id, options.fork, options.session_dir)
+    if not any(name is not None for name in named) and not (options.continue_ or options.no_session):
         return None
     from cantle.cli.sessions import choose_session
 
@@ -167,12 +174,14 @@ def _go_on(options: argparse.Namespace) -> str | None:
     """The command that goes on with the session of this one; None when it is not kept."""
     if options.no_session:
         return None
-    if not (options.session or options.session_dir):
+    if not (options.session or options.session_dir or options.session_id):
         return 'cantle -c "go on"'
     from shlex import join
 
     where = ["--session-dir", options.session_dir] if options.session_dir else []
-    which = ["--session", options.session] if options.session else ["-c"]
+    which = ["-c"]
+    if options.session or options.session_id:
+        which = ["--session", options.session] if options.session else ["--session-id", options.session_id]
     return f'{join(["cantle", *where, *which])} "go on"'
 
 

@@ -1,4 +1,4 @@
-"""Which session a command line means: a new one, the last one here, one by name, or none that is kept."""
+"""Which session a command line means: a new one, the last one here, one by name, a copy, or none that is kept."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import argparse
 import os
 from pathlib import Path
 
-from cantle.console import notice
+from cantle.cli.session_places import SessionPlaces, as_user_errors
+from cantle.console import notice, warn
 from cantle.errors import SessionError
-from cantle.paths import ConfigPaths, config_directory, present, user_path, working_directory
-from cantle.sdk import sessions_directory
-from cantle.settings import load_settings
-from cantle_session.errors import SessionFileError, SessionLookupError
+from cantle.paths import working_directory
+from cantle_session.errors import SessionLookupError
 from cantle_session.session import Session
+from cantle_session.stamps import check_session_id
 
 __all__ = ["choose_session"]
+
+_NAMED = ("session", "session_id", "fork", "session_dir")
 
 
 def choose_session(options: argparse.Namespace) -> Session | None:
@@ -22,53 +24,76 @@ def choose_session(options: argparse.Namespace) -> Session | None:
 
     Raises SessionError when it is not there or cannot be opened.
     """
-    if options.session == "" or options.session_dir == "":
-        raise SessionError("--session and --session-dir need a name, and an empty one was given.")
+    for name in _NAMED:
+        if getattr(options, name) == "":
+            raise SessionError(f"--{name.replace('_', '-')} needs a name, and an empty one was given.")
+    session_id = _checked_id(options.session_id)
     if options.no_session:
-        return Session.in_memory(working_directory())
-    if not (options.continue_ or options.session or options.session_dir):
+        return Session.in_memory(working_directory(), session_id=session_id)
+    if not (options.continue_ or any(getattr(options, name) for name in _NAMED)):
         return None
-    cwd = working_directory()
-    paths = ConfigPaths(config_directory())
-    directory = sessions_directory(cwd, paths, load_settings(paths), explicit=options.session_dir)
-    try:
+    places = SessionPlaces.of(options.session_dir)
+    with as_user_errors():
         if options.session:
-            return _named(options.session, directory, paths.sessions, cwd)
+            return _named(options.session, places)
         if options.continue_:
-            return _last(directory, cwd)
-    except (SessionFileError, SessionLookupError) as error:
-        text = str(error)
-        raise SessionError(f"{text[:1].upper()}{text[1:].rstrip('.')}.") from None
-    return Session.create(cwd, directory)
+            return _last(places)
+        if options.fork:
+            return _copied(options.fork, places, session_id)
+        return _with_id(session_id, places) or Session.create(places.cwd, places.here, session_id=session_id)
 
 
-def _named(text: str, directory: Path, root: Path, cwd: Path) -> Session:
-    from cantle_session.listing import find_session
+def _checked_id(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        return check_session_id(text)
+    except ValueError as error:
+        raise SessionError(f"{error}.") from None
 
-    named = user_path(text)
-    path = find_session(str(named), directory, root=root)
-    if not present(path):
-        raise SessionError(
-            f"There is no session file {path}.", "Give an existing one, or start without --session."
-        )
-    session = Session.open(path)
-    if path != named and not _same_folder(session.header.cwd, cwd):
-        home = session.header.cwd
+
+def _named(text: str, places: SessionPlaces) -> Session:
+    session = Session.open(places.find(text))
+    if not places.names_place(text) and not _same_folder(session.header.cwd, places.cwd):
+        home, where = session.header.cwd, session.location
         session.close()
         raise SessionError(
-            f"The session {session.id} belongs to {home}.", f"Go on with it there, or give its file: {path}"
+            f"The session {session.id} belongs to {home}.",
+            f"Go on with it there, give its file, or copy it to this folder with --fork: {where}",
         )
     return session
 
 
-def _last(directory: Path, cwd: Path) -> Session:
-    from cantle_session.listing import latest
+def _last(places: SessionPlaces) -> Session:
+    location = places.latest()
+    if location is None:
+        notice(f"there is no earlier session in {places.cwd}; this starts a new one.")
+        return Session.create(places.cwd, places.here)
+    return Session.open(location)
 
-    path = latest(directory, cwd=cwd)
-    if path is None:
-        notice(f"there is no earlier session in {cwd}; this starts a new one.")
-        return Session.create(cwd, directory)
-    return Session.open(path)
+
+def _with_id(session_id: str | None, places: SessionPlaces) -> Session | None:
+    """The session of this folder that has exactly this id."""
+    if session_id is None:
+        return None
+    try:
+        session = Session.open(places.find_here(session_id))
+    except SessionLookupError:
+        return None
+    if session.id == session_id and _same_folder(session.header.cwd, places.cwd):
+        return session
+    session.close()
+    return None
+
+
+def _copied(text: str, places: SessionPlaces, session_id: str | None) -> Session:
+    """A copy of a session, with all its branches, that belongs to this folder."""
+    from cantle_session.forks import copy_session
+
+    with Session.open(places.find(text)) as original:
+        for warning in original.warnings:
+            warn(f"{original.location}: {warning}.")
+        return copy_session(original, places.here, cwd=places.cwd, session_id=session_id)
 
 
 def _same_folder(recorded: str, cwd: Path) -> bool:

@@ -1,0 +1,145 @@
+"""Where a command line looks for sessions: in the place for those of this folder, and in those of other folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cantle.errors import SessionError
+from cantle.paths import ConfigPaths, config_directory, present, user_path, working_directory
+from cantle.sdk import sessions_directory
+from cantle.settings import load_settings
+from cantle_session.errors import SessionFileError, SessionLookupError
+from cantle_session.folders import session_folder
+from cantle_session.session import Session
+from cantle_session.storage.store import is_database, open_store
+
+if TYPE_CHECKING:
+    from cantle_session.listing import SessionInfo
+    from cantle_session.storage.store import SessionStore
+
+__all__ = ["SessionPlaces", "as_user_errors"]
+
+
+class SessionPlaces:
+    """Stores of sessions, this folder's first.
+
+    `here` is the location of the store for the working directory `cwd`. `root` has a folder for each working
+    directory; it is None where one store holds them all, because a folder or a database was named.
+    """
+
+    def __init__(self, cwd: Path, here: str | Path, root: Path | None) -> None:
+        self.cwd = cwd
+        self.here = here
+        self.root = root
+
+    @classmethod
+    def of(cls, explicit: str | None) -> SessionPlaces:
+        """Those that `--session-dir`, the environment and the settings name. Raises UserError."""
+        if explicit == "":
+            raise SessionError("--session-dir needs a name, and an empty one was given.")
+        cwd = working_directory()
+        paths = ConfigPaths(config_directory())
+        here = sessions_directory(cwd, paths, load_settings(paths), explicit=explicit)
+        own = here == session_folder(cwd, paths.sessions)
+        return cls(cwd, here, paths.sessions if own else None)
+
+    # --- which sessions there are
+
+    def sessions(self, *, everywhere: bool = False) -> list[SessionInfo]:
+        """The sessions of this folder, or of every one: the one with the latest message first."""
+        with self.store(everywhere=everywhere) as store:
+            return store.sessions(cwd=None if everywhere else self.cwd)
+
+    def latest(self) -> str | None:
+        """The location of the session of this folder whose last message is the latest."""
+        if not is_database(self.here):
+            from cantle_session.listing import latest
+
+            path = latest(self.here, cwd=self.cwd)
+            return None if path is None else str(path)
+        infos = self.sessions()
+        return infos[0].location if infos else None
+
+    def find(self, text: str) -> str:
+        """The location of the session that `text` means: a file, a database's session, an id or its beginning.
+
+        Ids are looked for here first, then in the other folders. Raises SessionLookupError, or SessionError when
+        there is no such file.
+        """
+        if is_database(text):
+            return text
+        if self.names_place(text):
+            path = user_path(text)
+            if not present(path):
+                raise SessionError(
+                    f"There is no session file {path}.",
+                    "Give an existing one; `cantle sessions list` lists them.",
+                )
+            return str(path)
+        if self.root is None:
+            return self.find_here(text)
+        from cantle_session.listing import find_session
+
+        return str(find_session(text, self.here, root=self.root))
+
+    def open(self, text: str | None) -> Session:
+        """The session that `text` means; without one, the latest of this folder."""
+        if text is not None:
+            return Session.open(self.find(text))
+        latest = self.latest()
+        if latest is None:
+            raise SessionError(
+                f"There is no session of {self.cwd}.",
+                "`cantle sessions list --all` lists those of all folders.",
+            )
+        return Session.open(latest)
+
+    def find_here(self, text: str) -> str:
+        """The location of the session in the store for this folder whose id is `text`, or begins with it.
+
+        Raises SessionLookupError.
+        """
+        with self.store() as store:
+            return store.find(text)
+
+    @staticmethod
+    def names_place(text: str) -> bool:
+        """Whether `text` says where a session is, rather than what its id is."""
+        return (
+            is_database(text)
+            or "/" in text
+            or os.sep in text
+            or text.startswith("~")
+            or text.endswith(".jsonl")
+        )
+
+    # --- where they are kept
+
+    def place_for(self, cwd: str | Path) -> str | Path:
+        """Where the sessions of the working directory `cwd` are kept."""
+        return self.here if self.root is None else session_folder(cwd, self.root)
+
+    @contextmanager
+    def store(self, *, everywhere: bool = False) -> Iterator[SessionStore]:
+        """The store for this folder, or the one for all, until the end."""
+        if everywhere and self.root is not None:
+            from cantle_session.storage.folder_store import FolderStore
+
+            yield FolderStore(self.root, by_directory=True)
+            return
+        with closing(open_store(self.here)) as store:
+            yield store
+
+
+@contextmanager
+def as_user_errors() -> Iterator[None]:
+    """Let what is wrong with a session, or with finding one, be an error that a person reads."""
+    try:
+        yield
+    except (SessionFileError, SessionLookupError) as error:
+        text = str(error)
+        raise SessionError(f"{text[:1].upper()}{text[1:].rstrip('.')}.") from None

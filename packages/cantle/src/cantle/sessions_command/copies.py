@@ -1,0 +1,103 @@
+"""`cantle sessions fork`, `import` and `repair`: sessions that are made of others, which stay as they are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from cantle.cli.session_places import SessionPlaces
+from cantle.console import Results, warn
+from cantle.errors import SessionError
+from cantle.paths import user_path
+from cantle.sessions_command.table import one_line, quantity
+from cantle_session.session import Session
+from cantle_session.storage.store import is_database
+
+__all__ = ["fork", "import_file", "repair"]
+
+
+def fork(options: argparse.Namespace) -> int:
+    """Copy a session to this folder, all of it or what came before a message of the user, and say what it became."""
+    places = SessionPlaces.of(options.session_dir)
+    with places.open(options.session) as session:
+        for warning in session.warnings:
+            warn(f"{warning}.")
+        forked, text = _forked(session, places, options)
+    results = Results()
+    with forked:
+        if options.json:
+            record = {"id": forked.id, "location": forked.location, "text": text}
+            results.say(json.dumps(record) + "\n")
+        else:
+            results.say(f"{forked.id}\n")
+            if text is not None:
+                results.say(f"\n{text}\n")
+    return results.code
+
+
+def _forked(
+    session: Session, places: SessionPlaces, options: argparse.Namespace
+) -> tuple[Session, str | None]:
+    """The new session, and the text of the message that it stops before, if it does."""
+    from cantle_session.forks import copy_session, fork_session
+
+    try:
+        if options.before is None:
+            copy = copy_session(session, places.here, cwd=places.cwd, session_id=options.session_id)
+            return copy, None
+        made = fork_session(
+            session, options.before, places.here, cwd=places.cwd, session_id=options.session_id
+        )
+    except KeyError:
+        raise SessionError(
+            f'The session {session.id} has no entry "{options.before}".',
+            f"`cantle sessions show {session.id}` lists them.",
+        ) from None
+    except ValueError as error:
+        raise SessionError(f"{error}.") from None
+    if not made.session.saved:
+        made.session.close()
+        raise SessionError(
+            f"Nothing comes before the message {options.before}.", "Begin a new session with a prompt."
+        )
+    return made.session, made.text
+
+
+def import_file(options: argparse.Namespace) -> int:
+    """Take a session file into the place where the sessions of its working directory are kept, and say where."""
+    from cantle_session.imports import import_session
+    from cantle_session.places import header_of, opened_source
+
+    places = SessionPlaces.of(options.session_dir)
+    source = options.file if is_database(options.file) else str(user_path(options.file))
+    with opened_source(source) as storage:
+        _, header = header_of(storage)
+    cwd = places.cwd if options.here else header.cwd
+    imported = import_session(
+        source, places.place_for(cwd), cwd=cwd if options.here else None, new_id=options.new_id
+    )
+    results = Results()
+    results.say(f"{imported.id}\n")
+    return results.code
+
+
+def repair(options: argparse.Namespace) -> int:
+    """Look at a session file, say what is wrong with it, and where the sound copy is."""
+    from cantle_session.repair import repair_session
+
+    places = SessionPlaces.of(options.session_dir)
+    location = places.find(options.session)
+    if is_database(location):
+        raise SessionError(
+            f"{location} is kept in a database, which has no spoilt lines to mend.",
+            "`repair` takes the file of a session.",
+        )
+    found = repair_session(location, cwd=places.cwd)
+    results = Results()
+    for problem in found.problems:
+        results.say(f"{one_line(str(problem))}\n")
+    if found.copy is None:
+        results.say(f"{found.file} is sound.\n")
+    else:
+        results.say(f"{found.copy}: a sound copy with {quantity(found.entries, 'entry')}\n")
+    return results.code

@@ -1,0 +1,83 @@
+"""`cantle sessions export` and `cantle --export`: a session as a file for people, or as one for programs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from cantle.cli.session_places import SessionPlaces, as_user_errors
+from cantle.console import Results, warn
+from cantle.errors import SessionError, UserError
+from cantle.paths import present, user_path
+from cantle_session.session import Session
+
+__all__ = ["export", "export_page"]
+
+_ENDINGS: Final = {"html": ".html", "markdown": ".md", "jsonl": ".jsonl"}
+_FORMATS: Final = {
+    ".htm": "html",
+    ".markdown": "markdown",
+    **{ending: name for name, ending in _ENDINGS.items()},
+}
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write the session to a file that is not there yet, and print its path."""
+    places = SessionPlaces.of(options.session_dir)
+    file = None if options.file is None else user_path(options.file)
+    kind = options.format or (None if file is None else _FORMATS.get(file.suffix.lower())) or "html"
+    with places.open(options.session) as session:
+        for warning in session.warnings:
+            warn(f"{warning}.")
+        if options.leaf is not None:
+            _check_entry(session, options.leaf)
+        target = file or Path(f"session-{session.id}{_ENDINGS[kind]}")
+        if present(target):
+            raise SessionError(f"{target} is there already, and was left alone.", "Name another file.")
+        _write(session, target, kind, options.leaf)
+    results = Results()
+    results.say(f"{target}\n")
+    return results.code
+
+
+def export_page(options: argparse.Namespace) -> int:
+    """What `cantle --export SESSION [FILE]` asks for. Raises UserError."""
+    if len(options.prompts) > 1 or options.files:
+        raise UserError("--export takes a session and a file.", "Leave the rest away.")
+    with as_user_errors():
+        return export(
+            argparse.Namespace(
+                session=options.export,
+                file=options.prompts[0] if options.prompts else None,
+                format=None,
+                leaf=None,
+                session_dir=options.session_dir,
+            )
+        )
+
+
+def _write(session: Session, target: Path, kind: str, leaf: str | None) -> None:
+    if kind == "jsonl":
+        from cantle_session.exports import export_jsonl
+
+        export_jsonl(session, target, leaf=leaf)
+        return
+    if kind == "markdown":
+        from cantle.export.markdown import export_markdown
+
+        export_markdown(session, target, leaf=leaf)
+        return
+    from cantle.export.html import export_html
+
+    export_html(session, target, leaf=leaf)
+
+
+def _check_entry(session: Session, entry_id: str) -> None:
+    try:
+        session.entry(entry_id)
+    except KeyError:
+        raise SessionError(
+            f'The session {session.id} has no entry "{entry_id}".',
+            f"`cantle sessions show --tree {session.id}` lists them.",
+        ) from None

@@ -1,0 +1,123 @@
+"""`cantle sessions show`: what a session holds, what a model is told of it, and what is added to it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+
+from cantle.cli.session_places import SessionPlaces
+from cantle.console import Results, warn
+from cantle.sessions_command.descriptions import describe
+from cantle.sessions_command.table import cut, local_time, one_line, quantity
+from cantle_ai.codec import JsonObject, encode_json
+from cantle_session.entries import Entry
+from cantle_session.session import Session
+from cantle_session.stamps import milliseconds
+
+__all__ = ["show"]
+
+_KIND_WIDTH = 14
+_DEEPEST = 24
+"""Branches of branches that are still moved to the right, in a tree."""
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print the session's entries, the branch where it stands or all, and with `follow` those that come."""
+    places = SessionPlaces.of(options.session_dir)
+    with places.open(options.session) as session:
+        for warning in session.warnings:
+            warn(f"{warning}.")
+        results = Results()
+        if options.json:
+            _say_records(results, session, options)
+        else:
+            _say_head(results, session)
+            _say_entries(results, session, options)
+        if options.follow:
+            _follow(results, session, as_json=options.json)
+        return results.code
+
+
+def _say_head(results: Results, session: Session) -> None:
+    """What the session is, and an empty line."""
+    rows = [("session", session.id), ("name", session.name or ""), ("folder", session.header.cwd)]
+    started = milliseconds(session.header.timestamp)
+    rows += [
+        ("kept in", session.location),
+        ("started", "" if started is None else local_time(started)),
+        ("copied from", session.header.parent_session or ""),
+    ]
+    results.say("".join(f"{name:<13}{one_line(value)}\n" for name, value in rows if value) + "\n")
+
+
+def _say_entries(results: Results, session: Session, options: argparse.Namespace) -> None:
+    if options.context:
+        from cantle.sessions_command.context_table import context_table
+
+        results.say(context_table(session))
+        return
+    labels = session.labels()
+    if options.tree:
+        for entry, depth in _tree(session):
+            results.say(_line(entry, labels, here=entry.id == session.leaf_id, depth=depth))
+        return
+    path = session.path()
+    for entry in path:
+        results.say(_line(entry, labels))
+    elsewhere = sum(1 for _ in session.links()) - len(path)
+    if elsewhere > 0:
+        are = "is" if elsewhere == 1 else "are"
+        results.say(f"\n{quantity(elsewhere, 'entry')} more {are} on other branches: --tree shows them.\n")
+
+
+def _line(entry: Entry, labels: dict[str, str], *, here: bool = False, depth: int = 0) -> str:
+    from cantle.cli.arguments import terminal_columns
+
+    kind, text = describe(entry)
+    label = f"[{one_line(labels[entry.id])}] " if entry.id in labels else ""
+    mark = "* " if here else ""
+    indent = "  " * min(depth, _DEEPEST)
+    line = f"{indent}{one_line(entry.id):<8}  {kind:<{_KIND_WIDTH}}  {mark}{label}{text}".rstrip()
+    return cut(line, max(terminal_columns(), len(indent) + 40)) + "\n"
+
+
+def _tree(session: Session) -> Iterator[tuple[Entry, int]]:
+    """All entries, each branch whole before the next, with the number of branchings that led to them."""
+    waiting = [(entry_id, 0) for entry_id in reversed(session.roots())]
+    while waiting:
+        entry_id, depth = waiting.pop()
+        yield session.entry(entry_id), depth
+        children = session.children(entry_id)
+        deeper = depth + (len(children) > 1)
+        waiting.extend((child, deeper) for child in reversed(children))
+
+
+def _say_records(results: Results, session: Session, options: argparse.Namespace) -> None:
+    """The header and the entries, or what becomes of them, one JSON object a line."""
+    if options.context:
+        from cantle.sessions_command.context_table import context_records
+
+        _say_lines(results, context_records(session))
+        return
+    _say_lines(results, [session.header.to_json()])
+    entries = session.entries() if options.tree else session.path()
+    _say_lines(results, (entry.to_json() for entry in entries))
+
+
+def _say_lines(results: Results, records: Iterable[JsonObject]) -> None:
+    for record in records:
+        results.say(encode_json(record).decode("utf-8", "replace") + "\n")
+
+
+def _follow(results: Results, session: Session, *, as_json: bool) -> None:
+    """Print what is added to the session until nobody reads, or the user has enough."""
+    while not results.code:
+        for entry in session.follow(_PATIENCE):
+            if as_json:
+                _say_lines(results, [entry.to_json()])
+            else:
+                results.say(_line(entry, {}))
+
+
+_PATIENCE = 60.0
+"""Seconds that one wait for more takes at most."""

@@ -1,0 +1,105 @@
+"""`cantle sessions stats`: what a session, or all of them, came to."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+
+from cantle.cli.session_places import SessionPlaces
+from cantle.console import Results, notice, warn
+from cantle.sessions_command.table import local_time, one_line, quantity, table
+from cantle_ai.codec import JsonObject
+from cantle_ai.usage import Usage
+from cantle_session.errors import SessionFileError
+from cantle_session.session import Session
+from cantle_session.stamps import iso_time
+from cantle_session.stats import SessionStats, session_stats, total_stats
+
+__all__ = ["show_stats"]
+
+
+def show_stats(options: argparse.Namespace) -> int:
+    """Print the counts of one session, or of those of this folder or all folders together."""
+    places = SessionPlaces.of(options.session_dir)
+    if options.session is not None:
+        with places.open(options.session) as session:
+            stats = session_stats(session)
+    else:
+        locations = [info.location for info in places.sessions(everywhere=options.all)]
+        if not locations and not options.json:
+            notice(f"there is no session{'' if options.all else f' of {places.cwd}'}.")
+            return 0
+        stats = total_stats(_each(locations))
+    results = Results()
+    results.say(json.dumps(_record(stats)) + "\n" if options.json else _shown(stats))
+    return results.code
+
+
+def _each(locations: list[str]) -> Iterator[SessionStats]:
+    """The counts of each session that can be read, one after the other."""
+    for location in locations:
+        try:
+            with Session.open(location) as session:
+                yield session_stats(session)
+        except SessionFileError as error:
+            warn(f"left out: {error}.")
+
+
+def _shown(stats: SessionStats) -> str:
+    usage, cost = stats.usage, stats.usage.cost
+    rows = [
+        ("sessions", f"{stats.sessions:,}" if stats.sessions != 1 else ""),
+        ("from", "" if stats.first is None else local_time(stats.first)),
+        ("to", "" if stats.last is None else local_time(stats.last)),
+        ("entries", f"{sum(stats.entries.values()):,} on {quantity(stats.branches, 'branch')}"),
+        ("messages", _counts(stats.messages)),
+        ("tool calls", _counts(stats.tool_calls)),
+        ("tool errors", _counts(stats.tool_errors)),
+        ("tokens", _tokens(usage)),
+        ("cost", f"${cost.total:,.4f}{', and more that is not known' if cost.unknown else ''}"),
+    ]
+    shown = "".join(f"{name:<13}{value}\n" for name, value in rows if value)
+    if not stats.models:
+        return shown
+    models = [("model", "answers", "tokens", "cost")]
+    for name, share in sorted(stats.models.items(), key=lambda item: -item[1].usage.total_tokens):
+        tokens = f"{share.usage.total_tokens:,}"
+        models.append((one_line(name), f"{share.answers:,}", tokens, f"${share.usage.cost.total:,.4f}"))
+    return f"{shown}\n{table(models, right=(1, 2))}"
+
+
+def _tokens(usage: Usage) -> str:
+    parts = (
+        ("input", usage.input),
+        ("output", usage.output),
+        ("cache read", usage.cache_read),
+        ("cache written", usage.cache_write),
+    )
+    listed = ", ".join(f"{name} {count:,}" for name, count in parts if count)
+    return f"{usage.total_tokens:,}{f' ({listed})' if listed else ''}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    """`12 (bash 8, read 4)`: the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    listed = ", ".join(f"{one_line(name)} {count:,}" for name, count in ordered)
+    return f"{sum(counts.values()):,} ({listed})" if ordered else ""
+
+
+def _record(stats: SessionStats) -> JsonObject:
+    return {
+        "sessions": stats.sessions,
+        "first": None if stats.first is None else iso_time(stats.first),
+        "last": None if stats.last is None else iso_time(stats.last),
+        "entries": dict(stats.entries),
+        "branches": stats.branches,
+        "messages": dict(stats.messages),
+        "toolCalls": dict(stats.tool_calls),
+        "toolErrors": dict(stats.tool_errors),
+        "usage": stats.usage.to_json(),
+        "models": {
+            name: {"answers": share.answers, "usage": share.usage.to_json()}
+            for name, share in stats.models.items()
+        },
+    }

@@ -1,0 +1,105 @@
+"""Lines and tables for people: as wide as the terminal, and safe to show whatever a session holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+
+from cantle.cli.arguments import terminal_columns
+
+__all__ = ["cut", "local_time", "one_line", "quantity", "size_of", "table"]
+
+_NARROWEST = 20
+"""The last column of a table is at least this wide, whatever the terminal is."""
+
+_LOOKED_AT = 4000
+"""Characters of a text that one line is made of: more than any terminal shows."""
+
+_HIDDEN = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (*range(32), *range(127, 160), 0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}  # fmt: skip
+"""What a terminal obeys instead of showing it, and what turns a line's direction round: as escapes."""
+
+
+def one_line(text: str) -> str:
+    """The beginning of `text` on one line, with white space as single spaces and control characters as escapes."""
+    return " ".join(text[:_LOOKED_AT].split()).translate(_HIDDEN)
+
+
+def cut(text: str, width: int) -> str:
+    """`text` in at most `width` columns of a terminal, with … where something is left out."""
+    if _columns_of(text) <= width:
+        return text
+    kept, left = [], width - 1
+    for character in text:
+        left -= _columns_of(character)
+        if left < 0:
+            break
+        kept.append(character)
+    return f"{''.join(kept).rstrip()}…"
+
+
+def table(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> str:
+    """Rows of equally many cells under one another, the columns in `right` to the right; the last is cut at the
+    terminal's edge.
+    """
+    if not rows:
+        return ""
+    widths = [max(map(_columns_of, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    room = max(_NARROWEST, terminal_columns() - sum(widths) - 2 * len(widths))
+    lines = []
+    for *cells, last in rows:
+        padded = [
+            _padded(cell, width, right=index in right)
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        lines.append("  ".join([*padded, cut(last, room)]).rstrip() + "\n")
+    return "".join(lines)
+
+
+def quantity(count: int, thing: str) -> str:
+    """`1 entry`, `2 entries`: `thing` in the singular."""
+    plural = (
+        f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}es" if thing.endswith("ch") else f"{thing}s"
+    )
+    return f"{count:,} {thing if count == 1 else plural}"
+
+
+def size_of(count: int) -> str:
+    """Bytes as a person reads them: `812 B`, `3.4 KB`, `12 MB`."""
+    amount, unit = float(count), "B"
+    for unit in ("B", "KB", "MB", "GB"):
+        if amount < 999.5 or unit == "GB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "B" or amount >= 9.95 else f"{amount:.1f} {unit}"
+
+
+def local_time(ms: int) -> str:
+    """A Unix time in milliseconds as the clock on the wall shows it; `-` for one that no calendar has."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(ms / 1000))
+    except (OverflowError, OSError, ValueError):
+        return "-"
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    space = " " * (width - _columns_of(text))
+    return space + text if right else text + space
+
+
+def _columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(
+        0
+        if combining(character) or character == "\u200d"
+        else 2
+        if east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )
