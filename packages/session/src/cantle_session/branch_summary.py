@@ -18,7 +18,7 @@ from cantle_agent.messages import AgentMessage
 from cantle_ai.abort import AbortSignal
 from cantle_ai.model import Model, StreamOptions
 from cantle_session.compaction import prompts
-from cantle_session.compaction.files import FileLists, without_lists
+from cantle_session.compaction.files import FileLists
 from cantle_session.compaction.summary import Attempts, Summarizer, Summary
 from cantle_session.compaction.transcript import transcript_parts
 from cantle_session.entries import BranchSummaryEntry, Entry
@@ -63,9 +63,6 @@ def plan_branch_summary(session: Session, target_id: str | None, budget: int | N
     own = {entry.id for entry in entries}
     branch = [place for place in sent_messages(session.projected()) if place.entry.id in own]
     kept = _newest(branch, budget)
-    files = FileLists()
-    for entry in entries:
-        files = files.then(FileLists.of_entry(entry))
     return BranchPlan(
         from_id=leaf_id,
         target_id=target_id,
@@ -73,7 +70,7 @@ def plan_branch_summary(session: Session, target_id: str | None, budget: int | N
         entries=entries,
         messages=[place.message for place in kept],
         left_out=len(branch) - len(kept),
-        files=files.then(FileLists.of_messages(place.message for place in branch)),
+        files=FileLists.of_summaries(entries).then(FileLists.of_messages(place.message for place in branch)),
     )
 
 
@@ -100,7 +97,7 @@ async def summarize_branch(
     if replace_instructions and instructions is not None:
         task, instructions = instructions, None
     text = await summarizer.notes(plan.messages, task, instructions=instructions)
-    return Summary(without_lists(text) + plan.files.text(), summarizer.usage, plan.files.to_json())
+    return Summary(text + plan.files.text(), summarizer.usage, plan.files.to_json())
 
 
 def record_branch_summary(

@@ -17,7 +17,7 @@ from msgspec import Struct
 from cantle_agent.messages import AgentMessage
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.messages import AssistantMessage, ToolResultMessage
-from cantle_session.entries import BranchSummaryEntry, CompactionEntry
+from cantle_session.entries import BranchSummaryEntry, CompactionEntry, Entry
 
 __all__ = ["FileLists", "without_lists"]
 
@@ -55,13 +55,20 @@ class FileLists(Struct, frozen=True):
         )
 
     @classmethod
-    def of_entry(cls, entry: object) -> Self:
-        """What a summary's details say, unless a hook made it: its details are its own."""
-        if isinstance(entry, CompactionEntry | BranchSummaryEntry) and not entry.from_hook:
-            match entry.details:
-                case {"readFiles": list(read), "modifiedFiles": list(changed)}:
-                    return cls(_paths(read), _paths(changed))
-        return cls()
+    def of_summaries(cls, entries: Iterable[Entry]) -> Self:
+        """What the details of the summaries among `entries` say, but for those that hooks made: theirs are their own."""
+        read: list[str] = []
+        changed: list[str] = []
+        for entry in entries:
+            if isinstance(entry, CompactionEntry | BranchSummaryEntry) and not entry.from_hook:
+                match entry.details:
+                    case {"readFiles": list(some), "modifiedFiles": list(others)}:
+                        read += _paths(some)
+                        changed += _paths(others)
+        return cls(tuple(read), tuple(changed))
+
+    def __bool__(self) -> bool:
+        return bool(self.read or self.changed)
 
     def then(self, later: FileLists) -> FileLists:
         """These and those touched `later`, each once."""
@@ -98,5 +105,5 @@ def _once(*paths: str) -> tuple[str, ...]:
     return tuple(reversed(dict.fromkeys(reversed(paths))))
 
 
-def _paths(values: list[Json]) -> tuple[str, ...]:
-    return tuple(value for value in values if isinstance(value, str))
+def _paths(values: list[Json]) -> list[str]:
+    return [value for value in values if isinstance(value, str)]

@@ -65,16 +65,14 @@ def plan_compaction(
     cut = _cut(messages, settings, window)
     if cut is None or leaf_id is None:
         raise NothingToCompact("there is nothing to compact yet: the conversation is short enough as it is")
-    files = FileLists.of_entry(previous)
-    for place in rest[: cut.kept]:
-        files = files.then(FileLists.of_entry(place.entry))
+    carried = FileLists.of_summaries(place.entry for place in sent[: len(sent) - len(rest) + cut.kept])
     return CompactionPlan(
         leaf_id=leaf_id,
         first_kept_entry_id=_entry_id(rest, cut),
         messages=messages[: cut.turn],
         turn=messages[cut.turn : cut.kept],
-        previous_summary=None if previous is None else without_lists(previous.summary),
-        files=files.then(FileLists.of_messages(messages[: cut.kept])),
+        previous_summary=None if previous is None else _notes_of(previous),
+        files=carried.then(FileLists.of_messages(messages[: cut.kept])),
         tokens_before=context_size(projected).tokens,
         tokens_kept=sum(map(estimate_tokens, messages[cut.kept :])),
     )
@@ -113,6 +111,11 @@ def _cut(messages: Sequence[AgentMessage], settings: CompactionSettings, window:
     if messages and sum(map(estimate_tokens, kept)) > window - fitted.reserve_tokens:
         return everything(messages)
     return cut
+
+
+def _notes_of(previous: CompactionEntry) -> str:
+    """The earlier summary, without the lists that its details have as well."""
+    return without_lists(previous.summary) if FileLists.of_summaries([previous]) else previous.summary
 
 
 def _entry_id(places: Sequence[Projected], cut: Cut) -> str | None:

@@ -21,6 +21,7 @@ from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_ai.model import Model, StreamOptions
 from cantle_ai.usage import Usage, total_usage
 from cantle_session.compaction import prompts
+from cantle_session.compaction.files import without_lists
 from cantle_session.compaction.transcript import shortened, transcript_parts
 from cantle_session.errors import SessionError
 from cantle_session.tokens import estimate_tokens_of_text
@@ -135,7 +136,7 @@ class Summarizer:
     def _text_of(self, answer: AssistantMessage) -> str:
         if answer.stop_reason == "aborted":
             raise AbortError(answer.error_message or "Operation aborted")
-        text = answer.text.strip()
+        text = without_lists(answer.text).strip()
         if answer.stop_reason == "stop" and text:
             return text
         match answer.stop_reason:
