@@ -209,7 +209,7 @@ def test_what_a_compaction_hides_is_not_decoded(tmp_path, monkeypatch):
     session = Session.open(path)
     decoded = []
     monkeypatch.setattr(
-        "cantle_session.session.decode_entry", lambda line: decoded.append(line) or decode_entry(line)
+        "cantle_session.history.decode_entry", lambda line: decoded.append(line) or decode_entry(line)
     )
     assert len(session.context().messages) == 7
     assert len(decoded) < 15

@@ -78,7 +78,7 @@ def test_each_writer_goes_on_from_its_own_leaf(tmp_path):
 
 
 def test_an_id_that_another_writer_has_taken_is_not_used_again(tmp_path, monkeypatch):
-    from cantle_session import session as module
+    from cantle_session import kept as module
 
     first = started(tmp_path)
     second = Session.open(first.file)

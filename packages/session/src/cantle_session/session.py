@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from cantle_agent.messages import AgentMessage
@@ -42,43 +40,19 @@ from cantle_session.entries import (
 )
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory, session_file_name
-from cantle_session.history import History
-from cantle_session.lines import Link, decode_entry, decode_header, encode_entry, encode_header
-from cantle_session.projection import PathView, Projected, SessionContext, project, projected
-from cantle_session.stamps import check_session_id, iso_time, new_entry_id, new_session_id
+from cantle_session.kept import Kept, SessionWarning
+from cantle_session.lines import Link, decode_header, encode_header
+from cantle_session.projection import Projected, SessionContext, project, projected
+from cantle_session.stamps import check_session_id, iso_time, new_session_id
 from cantle_session.storage.jsonl import JsonlStorage
-from cantle_session.tail import LARGE, Tail, older_thinking_level, read_tail
+from cantle_session.tail import older_thinking_level
 from cantle_session.tree import ROOT
 
 if TYPE_CHECKING:
-    from typing import TypedDict
-
-    from cantle_session.storage.port import KeyedLine, Storage
+    from cantle_session.storage.port import Storage
     from cantle_session.storage.store import SessionStore
 
-    class _Place(TypedDict):
-        """What every entry has, for the next one."""
-
-        id: str
-        parent_id: str | None
-        timestamp: str
-
-
 __all__ = ["Session", "SessionWarning"]
-
-_MOST_WARNINGS = 100
-
-_E = TypeVar("_E", bound=Entry)
-
-
-class SessionWarning(Struct, frozen=True):
-    """Something that a person should know about a session. `line` counts from 1, where it is about one."""
-
-    text: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        return self.text if self.line is None else f"line {self.line}: {self.text}"
 
 
 class Session:
@@ -95,18 +69,10 @@ class Session:
     branches, and `warnings` says so. Not thread-safe.
     """
 
-    def __init__(self, header: SessionHeader, storage: Storage, file: Path | None) -> None:
+    def __init__(self, header: SessionHeader, kept: Kept) -> None:
         """For :meth:`create`, :meth:`open` and :meth:`in_memory`."""
         self.header = header
-        self.warnings: list[SessionWarning] = []
-        self._storage = storage
-        self._file = file
-        self._whole: History | None = History()
-        self._tail: Tail | None = None
-        self._leaf = ROOT
-        self._leaf_key = 0
-        self._waiting: list[bytes] | None = None
-        self._crowded = False
+        self._kept = kept
 
     @classmethod
     def create(
@@ -129,9 +95,7 @@ class Session:
             storage: Storage = JsonlStorage.create(file)
         else:
             storage = directory.create(header)
-        session = cls(header, storage, storage.path)
-        session._waiting = [encode_header(header)]
-        return session
+        return cls(header, Kept(storage, [encode_header(header)]))
 
     @classmethod
     def in_memory(cls, cwd: str | os.PathLike[str], *, session_id: str | None = None) -> Self:
@@ -141,7 +105,7 @@ class Session:
         header = _new_header(cwd, session_id, None)
         storage = MemoryStorage()
         storage.append([encode_header(header)])
-        return cls(header, storage, None)
+        return cls(header, Kept(storage))
 
     @classmethod
     def open(cls, location: str | os.PathLike[str]) -> Self:
@@ -182,32 +146,24 @@ class Session:
             lines = storage.lines()
             next(lines)
             header = replace(header, version=VERSION)
-        session = cls(header, storage, storage.path)
-        session._begin(lines)
-        return session
-
-    def _begin(self, lines: Iterator[KeyedLine]) -> None:
-        """Stand at the last entry of what is kept. `lines` are those behind the header."""
-        if self.header.version > VERSION:
-            self._warn(f"version {self.header.version} is newer than {VERSION}, the one that is known here")
-        if self._storage.size() >= LARGE and (tail := read_tail(self._storage)) is not None:
-            self._whole, self._tail = None, tail
-            self._leaf_key = tail.keys[-1]
-        else:
-            history = self._history()
-            history.take_in(lines, self._warn)
-            self._leaf = len(history) - 1
-        if self._storage.shared():
-            self._crowded = True
-            self._warn("another process has this session open; both can go on, each on a branch of its own")
+        kept = Kept(storage)
+        if header.version > VERSION:
+            kept.warn(f"version {header.version} is newer than {VERSION}, the one that is known here")
+        kept.begin(lines)
+        return cls(header, kept)
 
     # --- what it is
 
     def __repr__(self) -> str:
-        known = len(self._tail.links if self._whole is None and self._tail is not None else self._history())
-        entries = f"{known} entr{'y' if known == 1 else 'ies'}"
-        last = "the last " if self._whole is None else ""
-        return f"<Session {self.id}, {last}{entries}, {self.location or 'in memory'}>"
+        tail = self._kept.tail
+        known = len(self._kept.history if tail is None else tail.links)
+        entries = f"{'' if tail is None else 'the last '}{known} entr{'y' if known == 1 else 'ies'}"
+        return f"<Session {self.id}, {entries}, {self.location or 'in memory'}>"
+
+    @property
+    def warnings(self) -> list[SessionWarning]:
+        """What a person should know about it."""
+        return self._kept.warnings
 
     @property
     def id(self) -> str:
@@ -216,29 +172,27 @@ class Session:
     @property
     def file(self) -> Path | None:
         """The session's file, which may not have been written yet; None for one in memory or in a database."""
-        return self._file
+        return self._kept.storage.path
 
     @property
     def location(self) -> str:
         """What :meth:`open` finds it by; empty for one in memory."""
-        return self._storage.location
+        return self._kept.storage.location
 
     @property
     def saved(self) -> bool:
         """Whether it is kept anywhere."""
-        return bool(self.location) and self._waiting is None
+        return bool(self.location) and self._kept.waiting is None
 
     @property
     def leaf_id(self) -> str | None:
         """The entry that the next one follows."""
-        if self._whole is None and self._tail is not None:
-            return self._tail.links[-1].id
-        return None if self._leaf == ROOT else self._history().tree.ids[self._leaf]
+        return self._kept.leaf_id
 
     @property
     def name(self) -> str | None:
         """The name it was given last, on whichever branch."""
-        for entry in self._newest(b'"session_info"'):
+        for entry in self._kept.newest(b'"session_info"'):
             if isinstance(entry, SessionInfoEntry):
                 return entry.name or None
         return None
@@ -247,36 +201,33 @@ class Session:
 
     def entry(self, entry_id: str) -> Entry:
         """Raises KeyError when there is none."""
-        (entry,) = self._load([self._position(entry_id)])
+        (entry,) = self._kept.load([self._kept.position(entry_id)])
         return entry
 
     def entries(self) -> list[Entry]:
         """All entries, in the order in which they were written."""
-        return list(self._load(range(len(self._history()))))
+        return list(self._kept.load(range(len(self._kept.history))))
 
     def links(self) -> Iterator[Link]:
         """Type, id and parent of every entry, in the order in which they were written. None is decoded."""
-        tree = self._history().tree
+        tree = self._kept.history.tree
         for position, entry_id in enumerate(tree.ids):
-            parent = tree.parent(position)
-            yield Link(tree.kinds[position], entry_id, None if parent == ROOT else tree.ids[parent])
+            yield Link(tree.kinds[position], entry_id, self._kept.id_at(tree.parent(position)))
 
     def path(self, leaf_id: str | None = None) -> list[Entry]:
         """The entries from the root to the leaf, or to another entry. Raises KeyError when there is none such."""
-        history = self._history()
-        leaf = self._leaf if leaf_id is None else self._position(leaf_id)
-        return list(self._load(history.tree.path(leaf)))
+        return list(self._kept.load(self._kept.path_to(leaf_id)))
 
     def parent(self, entry_id: str) -> str | None:
         """The entry that this one follows; None for a root. Raises KeyError when there is no such entry."""
-        history = self._history()
-        return self._id(history.tree.parent(self._position(entry_id)))
+        position = self._kept.position(entry_id)
+        return self._kept.id_at(self._kept.history.tree.parent(position))
 
     def children(self, entry_id: str | None) -> list[str]:
         """The entries that follow this one, or the roots for None. Raises KeyError when there is no such entry."""
-        history = self._history()
-        position = ROOT if entry_id is None else self._position(entry_id)
-        return [history.tree.ids[child] for child in history.tree.children(position)]
+        tree = self._kept.history.tree
+        position = ROOT if entry_id is None else self._kept.position(entry_id)
+        return [tree.ids[child] for child in tree.children(position)]
 
     def roots(self) -> list[str]:
         """The entries without a parent."""
@@ -286,15 +237,14 @@ class Session:
         """The deepest entry that both lie behind, one of them perhaps; None where they share no root."""
         if first_id is None or second_id is None:
             return None
-        tree = self._history().tree
-        return self._id(tree.common_ancestor(self._position(first_id), self._position(second_id)))
+        first, second = self._kept.position(first_id), self._kept.position(second_id)
+        return self._kept.id_at(self._kept.history.tree.common_ancestor(first, second))
 
     def labels(self) -> dict[str, str]:
         """The marks that entries have, by their ids."""
         found: dict[str, str] = {}
-        history = self._history()
-        positions = [at for at, kind in enumerate(history.tree.kinds) if kind == "label"]
-        for entry in self._load(positions):
+        kinds = self._kept.history.tree.kinds
+        for entry in self._kept.load([at for at, kind in enumerate(kinds) if kind == "label"]):
             if isinstance(entry, LabelEntry):
                 found.pop(entry.target_id, None)
                 if entry.label:
@@ -303,25 +253,28 @@ class Session:
 
     def context(self) -> SessionContext:
         """What an agent that goes on from the leaf knows: messages, model and thinking level."""
-        context = project(self._view())
-        if self._whole is not None:
+        context = project(self._kept.view())
+        tail = self._kept.tail
+        if tail is None:
             return context
         if context.model is None:
-            return project(self._whole_view())
-        if not self._tail_changes("thinking_level_change"):
-            level = older_thinking_level(self._storage, lambda: project(self._whole_view()).thinking_level)
+            return project(self._kept.view(whole=True))
+        if not any(link.type == "thinking_level_change" for link in tail.links):
+            level = older_thinking_level(
+                self._kept.storage, lambda: project(self._kept.view(whole=True)).thinking_level
+            )
             context = replace(context, thinking_level=level or context.thinking_level)
         return context
 
     def projected(self) -> list[Projected]:
         """The messages of :meth:`context`, each with the entry that it comes from."""
-        return projected(self._view())
+        return projected(self._kept.view())
 
     def usage(self) -> Usage:
         """What the session took in all, on every branch: answers, also those that failed or that no model is told
         of any more, what tools took themselves, summaries, and entries of usage alone. Reads every entry.
         """
-        return total_usage(filter(None, map(_usage_of, self._every_entry())))
+        return total_usage(filter(None, map(_usage_of, self._kept.every_entry())))
 
     # --- moving in it
 
@@ -331,23 +284,21 @@ class Session:
         Nothing is written, so who opens the session later stands at its last entry.
         """
         if entry_id != self.leaf_id:
-            self._history()
-            self._leaf = self._position(entry_id)
+            self._kept.stand_at(entry_id)
 
     def reset_leaf(self) -> None:
         """Stand before the first entry: the next one is a root of its own."""
-        self._history()
-        self._leaf = ROOT
+        self._kept.stand_at(None)
 
     def pull(self) -> list[Entry]:
         """What other processes have added since the last call, or since the session was opened. The leaf stays."""
-        return [] if self._waiting is not None else self._take_in(self._storage.pull())
+        return self._kept.pull()
 
     def follow(self, seconds: float) -> Iterator[Entry]:
         """What other processes add, as it comes, until nothing has come for so long. Blocks meanwhile."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            if self._storage.wait(left) and (added := self.pull()):
+            if self._kept.storage.wait(left) and (added := self.pull()):
                 yield from added
                 deadline = time.monotonic() + seconds
 
@@ -358,8 +309,8 @@ class Session:
         if not isinstance(message, AgentMessage):
             raise TypeError(f"Give a message, such as UserMessage(...), not {type(message).__name__}.")
         encode_message(message)
-        with self._turn() as place:
-            return self._add(MessageEntry(**place, message=message))
+        with self._kept.turn() as place:
+            return self._kept.add(MessageEntry(**place, message=message))
 
     def append_custom_message(
         self,
@@ -370,8 +321,8 @@ class Session:
         details: Json = None,
     ) -> CustomMessageEntry:
         """An extension's note, which a model reads as a user's message. `details` are for programs."""
-        with self._turn() as place:
-            return self._add(
+        with self._kept.turn() as place:
+            return self._kept.add(
                 CustomMessageEntry(
                     **place, custom_type=custom_type, content=content, display=display, details=details
                 )
@@ -379,33 +330,33 @@ class Session:
 
     def append_model_change(self, provider: str, model_id: str) -> ModelChangeEntry:
         """From here on this model is asked."""
-        with self._turn() as place:
-            return self._add(ModelChangeEntry(**place, provider=provider, model_id=model_id))
+        with self._kept.turn() as place:
+            return self._kept.add(ModelChangeEntry(**place, provider=provider, model_id=model_id))
 
     def append_thinking_level_change(self, level: str) -> ThinkingLevelChangeEntry:
         """From here on the model is asked to think this much."""
-        with self._turn() as place:
-            return self._add(ThinkingLevelChangeEntry(**place, thinking_level=level))
+        with self._kept.turn() as place:
+            return self._kept.add(ThinkingLevelChangeEntry(**place, thinking_level=level))
 
     def append_session_info(self, name: str) -> SessionInfoEntry:
         """A name for the session, on one line; an empty one takes the name away."""
-        with self._turn() as place:
-            return self._add(SessionInfoEntry(**place, name=" ".join(name.split())))
+        with self._kept.turn() as place:
+            return self._kept.add(SessionInfoEntry(**place, name=" ".join(name.split())))
 
     def append_context_edit(self, target_id: str, replacement: JsonObject | None = None) -> ContextEditEntry:
         """From here on a model sees an earlier entry's message not at all, or with the `content` of `replacement`.
 
         Raises KeyError when there is no such entry.
         """
-        self._check_known(target_id)
-        with self._turn() as place:
-            return self._add(ContextEditEntry(**place, target_id=target_id, replacement=replacement))
+        self._kept.check_known(target_id)
+        with self._kept.turn() as place:
+            return self._kept.add(ContextEditEntry(**place, target_id=target_id, replacement=replacement))
 
     def append_label(self, target_id: str, label: str | None) -> LabelEntry:
         """A person's mark on an entry; None takes it away. Raises KeyError when there is no such entry."""
-        self._check_known(target_id)
-        with self._turn() as place:
-            return self._add(LabelEntry(**place, target_id=target_id, label=label or None))
+        self._kept.check_known(target_id)
+        with self._kept.turn() as place:
+            return self._kept.add(LabelEntry(**place, target_id=target_id, label=label or None))
 
     def append_compaction(
         self,
@@ -422,9 +373,9 @@ class Session:
         Raises KeyError when there is no such entry.
         """
         if first_kept_entry_id is not None:
-            self._check_known(first_kept_entry_id)
-        with self._turn() as place:
-            return self._add(
+            self._kept.check_known(first_kept_entry_id)
+        with self._kept.turn() as place:
+            return self._kept.add(
                 CompactionEntry(
                     **place,
                     summary=summary,
@@ -446,8 +397,8 @@ class Session:
         from_hook: bool | None = None,
     ) -> BranchSummaryEntry:
         """What happened on the branch that was left at `from_id`, put where the new branch begins: behind the leaf."""
-        with self._turn() as place:
-            return self._add(
+        with self._kept.turn() as place:
+            return self._kept.add(
                 BranchSummaryEntry(
                     **place,
                     from_id=from_id,
@@ -462,19 +413,19 @@ class Session:
         self, kind: str, provider: str, model: str, usage: Usage, *, note: str | None = None
     ) -> UsageEntry:
         """Model work that is no answer. It counts in the session's totals."""
-        with self._turn() as place:
-            return self._add(
+        with self._kept.turn() as place:
+            return self._kept.add(
                 UsageEntry(**place, kind=kind, provider=provider, model=model, usage=usage, note=note)
             )
 
     def append_custom(self, custom_type: str, data: Json = None) -> CustomEntry:
         """What an extension wants to find again. No model sees it. Raises TypeError when `data` is not JSON."""
-        with self._turn() as place:
-            return self._add(CustomEntry(**place, custom_type=custom_type, data=data))
+        with self._kept.turn() as place:
+            return self._kept.add(CustomEntry(**place, custom_type=custom_type, data=data))
 
     def close(self) -> None:
         """Let go of the file, with everything on the disk. The session cannot be read or added to afterwards."""
-        self._storage.close()
+        self._kept.storage.close()
 
     def __enter__(self) -> Self:
         return self
@@ -483,124 +434,6 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    # --- how
-
-    def _history(self) -> History:
-        """All of it, which is read now if it was not yet."""
-        if self._whole is None:
-            whole = History()
-            lines = self._storage.lines()
-            next(lines, None)
-            whole.take_in(lines, self._warn)
-            self._leaf = whole.at(self._leaf_key)
-            self._whole, self._tail = whole, None
-        return self._whole
-
-    def _load(self, positions: Sequence[int]) -> Iterator[Entry]:
-        return self._history().load(positions, self._read, self._warn)
-
-    def _view(self) -> PathView:
-        if self._whole is None and self._tail is not None:
-            return self._tail.path_view(self._read, self._warn)
-        return self._whole_view()
-
-    def _whole_view(self) -> PathView:
-        history = self._history()
-        return history.path_view(self._leaf, self._read, self._warn)
-
-    def _tail_changes(self, kind: str) -> bool:
-        return self._tail is None or any(link.type == kind for link in self._tail.links)
-
-    def _position(self, entry_id: str) -> int:
-        position = self._history().tree.position(entry_id)
-        if position is None:
-            raise KeyError(entry_id)
-        return position
-
-    def _id(self, position: int) -> str | None:
-        return None if position == ROOT else self._history().tree.ids[position]
-
-    def _check_known(self, entry_id: str) -> None:
-        if self._tail is None or entry_id not in self._tail.ids:
-            self._position(entry_id)
-
-    def _newest(self, text: bytes) -> Iterator[Entry]:
-        """The entries whose lines hold `text`, the last one first."""
-        waiting = self._waiting
-        lines = (
-            self._storage.containing(text)
-            if waiting is None
-            else ((number, line) for number, line in reversed([*enumerate(waiting)]) if text in line)
-        )
-        return self._decoded(lines)
-
-    def _every_entry(self) -> Iterator[Entry]:
-        lines = self._storage.lines() if self._waiting is None else iter(enumerate(self._waiting))
-        next(lines, None)
-        return self._decoded(lines)
-
-    def _decoded(self, lines: Iterable[KeyedLine]) -> Iterator[Entry]:
-        for _, line in lines:
-            try:
-                yield decode_entry(line)
-            except ValueError:
-                continue
-
-    def _read(self, keys: Sequence[int]) -> Iterable[bytes]:
-        waiting = self._waiting
-        return self._storage.read(keys) if waiting is None else (waiting[key] for key in keys)
-
-    @contextmanager
-    def _turn(self) -> Iterator[_Place]:
-        """The place of the next entry, with other writers kept out and what they added taken in."""
-        with self._storage.locked():
-            if self._waiting is None and self._take_in(self._storage.pull()) and not self._crowded:
-                self._crowded = True
-                self._warn("another process adds to this session; its entries are a branch of their own")
-            yield {
-                "id": new_entry_id(None if self._whole is None else self._whole.tree),
-                "parent_id": self.leaf_id,
-                "timestamp": iso_time(now_ms()),
-            }
-
-    def _add(self, entry: _E) -> _E:
-        line = encode_entry(entry)
-        waiting = self._waiting
-        if waiting is None:
-            (key,) = self._storage.append([line])
-        elif isinstance(entry, MessageEntry) and entry.message.role == "user":
-            *before, key = self._storage.append([*waiting, line])
-            self._history().move(before[1:])
-            self._waiting = None
-        else:
-            key = len(waiting)
-            waiting.append(line)
-        link = Link(entry.type, entry.id, entry.parent_id)
-        if self._tail is not None:
-            self._tail.add(link, key)
-            self._leaf_key = key
-        else:
-            self._leaf = self._history().add(link, key)
-        return entry
-
-    def _take_in(self, lines: Iterable[KeyedLine]) -> list[Entry]:
-        """Take in what others have written."""
-        lines = list(lines)
-        if not lines:
-            return []
-        if self._whole is not None:
-            return list(self._load(self._whole.take_in(lines, self._warn)))
-        return list(self._decoded(lines))
-
-    def _warn(self, text: str, key: int | None = None) -> None:
-        if len(self.warnings) > _MOST_WARNINGS:
-            return
-        warning = SessionWarning(text, None if key is None else self._storage.number(key) + 1)
-        if len(self.warnings) == _MOST_WARNINGS:
-            warning = SessionWarning("there are more warnings than are shown here")
-        if warning not in self.warnings:
-            self.warnings.append(warning)
 
 
 def _usage_of(entry: Entry) -> Usage | None:

@@ -283,9 +283,10 @@ class JsonlStorage:
     def _split(self, offset: int, stop: int) -> Iterator[KeyedLine]:
         """The lines between two offsets. One block is in memory, or one line."""
         parts: list[bytes] = []
-        start = offset
-        while offset < stop and (block := self._read_at(offset, min(_BLOCK, stop - offset))):
+        start, size = offset, _GUESS  # who asks for the first line alone has not read a block
+        while offset < stop and (block := self._read_at(offset, min(size, stop - offset))):
             offset += len(block)
+            size = min(4 * size, _BLOCK)
             first, *others = block.split(b"\n")
             parts.append(first)
             if others:
