@@ -110,7 +110,8 @@ def test_appending_goes_on_from_the_end_and_ids_stay_unique(tmp_path):
         assert session.append_message(UserMessage("more")).parent_id == kept.id
     assert path.read_bytes().startswith(before)
     with Session.open(path) as again:
-        assert [m.to_json() for m in again.context().messages][0]["summary"] == "all of it"
+        first_message = again.context().messages[0].to_json()
+        assert first_message["summary"] == "all of it"
         assert len(again.context().messages) == 4
 
 
