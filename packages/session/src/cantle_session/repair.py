@@ -1,18 +1,55 @@
-"""A sound copy of a session file that is not, beside it."""
+"""A sound copy of a session file that is not, beside it.
+
+What opening such a file has to guess is written down in the copy:
+
+a line that is torn, foreign or NUL         left out; where an entry is glued to it, the entry stays
+a second header                             left out
+a header behind other lines, or none        put first, or made anew
+an id that occurs again                     a new id, also where it is named further on
+a missing parent                            the entry in front, where spoilt lines lie between, as the parent was
+                                            probably there; else none: the entry begins a branch
+parents that lead in a circle               cut where it closes
+version 1 or 2                              version 3
+
+All other lines are the same, byte for byte. The copy has an id of its own and names the file in `parentSession`,
+so both can lie in one folder. A file without such problems is not copied.
+"""
 
 from __future__ import annotations
 
 import os
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cantle_session.session import SessionWarning
+from cantle_ai.codec import JsonObject, decode_object, encode_json
+from cantle_ai.messages import now_ms
+from cantle_session.entries import VERSION, SessionHeader
+from cantle_session.errors import SessionFileError
+from cantle_session.folders import absolute_directory, session_file_name
+from cantle_session.kept import SessionWarning
+from cantle_session.lines import decode_header, encode_header, link_of, sound_part
+from cantle_session.stamps import iso_time, new_entry_id, new_session_id
+from cantle_session.storage.jsonl import JsonlStorage
+from cantle_session.tree import ROOT, Tree
+from cantle_session.whole_files import opened_file, write_whole
+
+if TYPE_CHECKING:
+    from cantle_session.storage.port import KeyedLine
 
 __all__ = ["Repair", "repair_session"]
 
+_REFERENCES = ("targetId", "firstKeptEntryId", "fromId")
+_MOST_PROBLEMS = 1000
+_BLOCK = 1 << 20
 
-class Repair(Struct, frozen=True):
+
+class Repair(Struct, frozen=True, kw_only=True):
     """What came of looking at a file: `problems`, each with its line and what was done, and the sound `copy`.
 
     Without problems there is no copy.
@@ -21,16 +58,203 @@ class Repair(Struct, frozen=True):
     file: Path
     problems: list[SessionWarning]
     copy: Path | None = None
-    id: str | None = None
-    """The id of the copy, a new one: so both can be in one folder."""
-    entries: int = 0
-    """How many the copy has."""
+    id: str
+    """The session's; that of the copy, where there is one."""
+    entries: int
+    """How many entries there are."""
 
 
 def repair_session(file: str | os.PathLike[str], *, cwd: str | os.PathLike[str] | None = None) -> Repair:
     """Look at a session file, and write what is sound of it into a new one beside it. The file stays as it is.
 
     `cwd` is the working directory of the copy, needed only where no line is a header. Raises
-    :class:`~cantle_session.errors.SessionFileError` when nothing in the file is a session, or it cannot be read.
+    :class:`~cantle_session.errors.SessionFileError` when nothing in the file is a session, or it cannot be read, or
+    the copy cannot be written; then there is none.
     """
-    raise NotImplementedError
+    path = Path(file).absolute()
+    storage = JsonlStorage.open(path)
+    try:
+        problems: list[_Problem] = []
+        header_key, header = _header(storage, path, problems, cwd)
+        kind = _Lines if header.version >= VERSION else _UpgradedLines
+        lines = kind(storage, header_key, header)
+        if header.version < VERSION:
+            problems.append((header_key, f"says version {header.version}; the copy is of version {VERSION}"))
+        found = _Found(lines, problems)
+        if not problems:
+            return Repair(file=path, problems=[], id=header.id, entries=len(found.tree))
+        header = replace(
+            header,
+            id=new_session_id(now_ms()),
+            version=max(header.version, VERSION),
+            parent_session=str(path),
+        )
+        copy = path.with_name(session_file_name(header.timestamp, header.id))
+        write_whole(copy, chain([encode_header(header)], found.sound_lines()))
+        told = _with_line_numbers(problems, path)
+        return Repair(file=path, problems=told, copy=copy, id=header.id, entries=len(found.tree))
+    finally:
+        storage.close()
+
+
+_Problem: TypeAlias = tuple[int, str]
+"""The key of a line, and what is wrong with it."""
+
+
+def _header(
+    storage: JsonlStorage, path: Path, problems: list[_Problem], cwd: str | os.PathLike[str] | None
+) -> tuple[int, SessionHeader]:
+    """The first header in the file, with its key; where there is none, one made for its first entry, and -1."""
+    entry: JsonObject | None = None
+    for number, (key, line) in enumerate(storage.lines()):
+        header = decode_header(line)
+        if header is not None:
+            if number:
+                problems.append((key, "is the header, which belongs first; it is first in the copy"))
+            if header.version > VERSION:
+                problems.append((key, f"says version {header.version}, newer than {VERSION}; it still does"))
+            return key, header
+        if entry is None and link_of(line) is not None:
+            entry = decode_object(line)
+    if entry is None:
+        raise SessionFileError(path, "no line in it is a session's; it was left as it is")
+    if cwd is None:
+        text = "no line in it is a header; say which working directory the session belongs to"
+        raise SessionFileError(path, text)
+    problems.append((0, "is not the header of a session; the copy has a new one"))
+    timestamp = entry.get("timestamp")
+    return -1, SessionHeader(
+        id="",
+        timestamp=timestamp if isinstance(timestamp, str) else iso_time(now_ms()),
+        cwd=absolute_directory(cwd),
+    )
+
+
+class _Lines:
+    """The lines of a file behind its header."""
+
+    def __init__(self, storage: JsonlStorage, header_key: int, header: SessionHeader) -> None:
+        self._storage = storage
+        self._header_key = header_key
+
+    def __iter__(self) -> Iterator[KeyedLine]:
+        return ((key, line) for key, line in self._storage.lines() if key != self._header_key)
+
+    def read(self, keys: Sequence[int]) -> Iterator[bytes]:
+        return self._storage.read(keys)
+
+
+class _UpgradedLines(_Lines):
+    """The lines of an older file, as they are in a file of the current version."""
+
+    def __init__(self, storage: JsonlStorage, header_key: int, header: SessionHeader) -> None:
+        super().__init__(storage, header_key, header)
+        from cantle_session.storage.legacy import upgraded
+
+        old = list(super().__iter__())
+        lines = islice(upgraded(header, old), 1, None)
+        self._kept = {key: line for (key, _), line in zip(old, lines, strict=True)}
+
+    def __iter__(self) -> Iterator[KeyedLine]:
+        return iter(self._kept.items())
+
+    def read(self, keys: Sequence[int]) -> Iterator[bytes]:
+        return (self._kept[key] for key in keys)
+
+
+class _Found:
+    """The sound entries of a file: where they are, and how they hang together."""
+
+    def __init__(self, lines: _Lines, problems: list[_Problem]) -> None:
+        self.tree = Tree()
+        self._lines = lines
+        self._keys = array("Q")
+        self._repeated: set[int] = set()
+        """Positions of entries whose id an earlier one has."""
+        behind_gap = self._take_in(problems)
+        cut = self.tree.settle()
+        forward = any(self.tree.parent(at) > at for at in range(len(self.tree))) if cut else False
+        self._follows: dict[int, int] = {}
+        for position, problem in cut:
+            # Where parents come later, the entry in front may itself lie behind this one.
+            follows = position in behind_gap and "missing" in problem and not forward
+            if follows:
+                self._follows[position] = position - 1
+            what = "it follows the entry in front of it now" if follows else "it begins a branch now"
+            problems.append((self._keys[position], f"{problem}; {what}"))
+
+    def sound_lines(self) -> Iterator[bytes]:
+        """The lines of the copy, without its header."""
+        tree = self.tree
+        ids = list(tree.ids)
+        renamed: dict[str, str] = {}
+        for position, line in enumerate(self._lines.read(self._keys)):
+            if position in self._repeated:
+                ids[position] = renamed[tree.ids[position]] = new_entry_id(tree)
+            parent = self._follows.get(position, tree.parent(position))
+            yield _sound(line, ids[position], None if parent == ROOT else ids[parent], renamed)
+
+    def _take_in(self, problems: list[_Problem]) -> set[int]:
+        """Give each entry its place; the positions of those that have spoilt lines in front of them."""
+        behind_gap = set()
+        gap = False
+        for key, line in self._lines:
+            link = link_of(line)
+            if link is not None and link.type == "session":
+                problems.append((key, "is a second header; it is not in the copy"))
+                continue
+            if link is None:
+                part = sound_part(line)
+                link = None if part is None else link_of(part)
+                what = (
+                    "is not a session entry; it is not in the copy"
+                    if link is None
+                    else "is spoilt in front of its last entry; that is in the copy"
+                )
+                problems.append((key, what))
+                gap = True
+                if link is None:
+                    continue
+            if link.id in self.tree:
+                problems.append(
+                    (key, f"has the id of an earlier entry, {link.id!r}; it has another in the copy")
+                )
+                self._repeated.add(len(self.tree))
+            if gap and len(self.tree):
+                behind_gap.add(len(self.tree))
+            gap = False
+            self.tree.add(link.id, link.parent_id, link.type)
+            self._keys.append(key)
+        return behind_gap
+
+
+def _sound(line: bytes, entry_id: str, parent_id: str | None, renamed: dict[str, str]) -> bytes:
+    """The line of an entry that has this id and parent, unchanged if it says so."""
+    link = link_of(line)
+    if link is None:
+        line = sound_part(line) or b""
+        link = link_of(line)
+    if link is not None and link.id == entry_id and link.parent_id == parent_id and not renamed:
+        return line
+    raw = decode_object(line)
+    changed: JsonObject = {**raw, "id": entry_id, "parentId": parent_id}
+    for name in _REFERENCES:
+        target = raw.get(name)
+        if isinstance(target, str) and target in renamed:
+            changed[name] = renamed[target]
+    return line if changed == raw else encode_json(changed)
+
+
+def _with_line_numbers(problems: list[_Problem], path: Path) -> list[SessionWarning]:
+    """The problems in the order of their lines. Offsets become line numbers in one walk through the file."""
+    told: list[SessionWarning] = []
+    number, offset = 1, 0
+    with opened_file(path) as file:
+        for key, text in sorted(problems)[:_MOST_PROBLEMS]:
+            while offset < key and (block := file.read(min(_BLOCK, key - offset))):
+                number += block.count(b"\n")
+                offset += len(block)
+            told.append(SessionWarning(text, number))
+    if len(problems) > _MOST_PROBLEMS:
+        told.append(SessionWarning(f"there are {len(problems) - _MOST_PROBLEMS} more problems"))
+    return told
