@@ -2,77 +2,78 @@
 
 The lines on the way from the root to an entry are taken as they are, ids and times included. Where the file was
 not sound (a parent that is missing, a line that is spoilt in front of its entry), the line says what the tree
-made of it. Labels are set on any branch, so those of the entries on the way follow at the end, where the way
-itself does not set them.
+made of it. Labels may be set on other branches: those that the way itself does not give to its entries follow at
+its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cantle_session.entries import Entry, LabelEntry, UnknownEntry
-from cantle_session.lines import encode_entry
+from cantle_ai.codec import decode_object, encode_json
+from cantle_session.entries import LabelEntry
+from cantle_session.lines import Link, decode_entry, encode_entry, link_of, sound_part
 from cantle_session.stamps import new_entry_id
 
 if TYPE_CHECKING:
     from cantle_session.session import Session
 
-__all__ = ["branch_lines"]
+__all__ = ["branch_lines", "sound_line"]
 
 
-def branch_lines(session: Session, leaf: str | None) -> Iterator[bytes]:
-    """The lines of the branch that ends at the entry `leaf`, without a header; none for None.
+def branch_lines(session: Session, leaf_id: str | None = None) -> Iterator[bytes]:
+    """The lines of the branch that ends at an entry, by default where the session stands, without a header.
 
     Raises KeyError when there is no such entry.
     """
-    entries = session.entries()
-    path = _path(entries, leaf)
+    nothing = leaf_id is None and session.leaf_id is None
+    lines = () if nothing else session.lines(leaf_id)
+    return _branch(session, lines)
+
+
+def sound_line(line: bytes) -> tuple[Link, bytes] | None:
+    """What a line is of the tree, and the line without what is spoilt in front of it; None when it is no entry."""
+    link = link_of(line)
+    if link is not None:
+        return link, line
+    part = sound_part(line)
+    link = None if part is None else link_of(part)
+    return None if part is None or link is None else (link, part)
+
+
+def _branch(session: Session, lines: Iterable[bytes]) -> Iterator[bytes]:
+    ids: set[str] = set()
+    labels: dict[str, str | None] = {}
     last: str | None = None
-    for entry in path:
-        yield encode_entry(_behind(entry, last))
-        last = entry.id
-    taken = {entry.id for entry in path}
-    for label in _labels(entries, path):
-        moved = replace(label, id=new_entry_id(taken), parent_id=last)
-        taken.add(moved.id)
+    for found in filter(None, map(sound_line, lines)):
+        link, line = found
+        yield line if link.parent_id == last else _behind(line, last)
+        last = link.id
+        ids.add(last)
+        if link.type == "label" and isinstance(label := decode_entry(line), LabelEntry):
+            labels[label.target_id] = label.label
+    for entry in _labels_elsewhere(session, ids, labels):
+        moved = replace(entry, id=new_entry_id(ids), parent_id=last)
         yield encode_entry(moved)
         last = moved.id
+        ids.add(last)
 
 
-def _path(entries: Sequence[Entry], leaf: str | None) -> list[Entry]:
-    by_id = {entry.id: entry for entry in entries}
-    found: list[Entry] = []
-    seen: set[str] = set()
-    entry = None if leaf is None else by_id[leaf]
-    while entry is not None and entry.id not in seen:
-        found.append(entry)
-        seen.add(entry.id)
-        entry = None if entry.parent_id is None else by_id.get(entry.parent_id)
-    return found[::-1]
+def _behind(line: bytes, parent_id: str | None) -> bytes:
+    return encode_json({**decode_object(line), "parentId": parent_id})
 
 
-def _behind(entry: Entry, parent_id: str | None) -> Entry:
-    if entry.parent_id == parent_id:
-        return entry
-    if isinstance(entry, UnknownEntry):
-        return UnknownEntry({**entry.raw, "parentId": parent_id})
-    return replace(entry, parent_id=parent_id)
-
-
-def _labels(entries: Sequence[Entry], path: Sequence[Entry]) -> list[LabelEntry]:
-    """The label entries that say something else than the path does about its entries."""
-    on_path = {entry.id for entry in path}
-    here = {entry.target_id: entry for entry in path if isinstance(entry, LabelEntry)}
-    everywhere = {
-        entry.target_id: entry
-        for entry in entries
-        if isinstance(entry, LabelEntry) and entry.target_id in on_path
-    }
+def _labels_elsewhere(session: Session, ids: set[str], here: dict[str, str | None]) -> list[LabelEntry]:
+    """The label entries that count for these entries in the whole session and say something else than `here` does."""
+    latest: dict[str, LabelEntry] = {}
+    for link in session.links():
+        if link.type == "label" and isinstance(entry := session.entry(link.id), LabelEntry):
+            latest[entry.target_id] = entry
     return [
         entry
-        for target, entry in everywhere.items()
-        if (entry.label or None) != ((here[target].label or None) if target in here else None)
+        for target, entry in latest.items()
+        if target in ids and (entry.label or None) != (here.get(target) or None)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,6 @@ def export_jsonl(session: Session, file: str | os.PathLike[str], *, leaf: str | 
     written or is there already.
     """
     path = Path(file).absolute()
-    lines = list(branch_lines(session, session.leaf_id if leaf is None else leaf))
-    write_whole(path, [encode_header(replace(session.header, version=VERSION)), *lines])
+    header = replace(session.header, version=max(session.header.version, VERSION))
+    write_whole(path, chain([encode_header(header)], branch_lines(session, leaf)))
     return path

@@ -11,16 +11,17 @@ or not at all, and the one that it came from is not touched.
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from cantle_ai.messages import UserMessage, now_ms
-from cantle_session.branch_lines import branch_lines
+from cantle_session.branch_lines import branch_lines, sound_line
 from cantle_session.entries import MessageEntry, SessionHeader
 from cantle_session.folders import absolute_directory
-from cantle_session.lines import encode_entry
-from cantle_session.places import keep
+from cantle_session.lines import encode_header
+from cantle_session.places import keep, store_at
 from cantle_session.stamps import check_session_id, iso_time, new_session_id
 
 if TYPE_CHECKING:
@@ -79,9 +80,8 @@ def fork_session(
         return Fork(forked, entry.message)
     from cantle_session.session import Session
 
-    empty = Session.create(
-        session.header.cwd if cwd is None else cwd, place, session_id=session_id, parent=session.file
-    )
+    home = session.header.cwd if cwd is None else cwd
+    empty = Session.create(home, store_at(place), session_id=session_id, parent=_origin(session))
     return Fork(empty, entry.message)
 
 
@@ -100,7 +100,7 @@ def clone_session(
     from cantle_session.session import Session
 
     header = _header(session, cwd, session_id)
-    return Session.open(keep(place, header, branch_lines(session, session.leaf_id if leaf is None else leaf)))
+    return Session.open(keep(place, header, chain([encode_header(header)], branch_lines(session, leaf))))
 
 
 def copy_session(
@@ -114,7 +114,8 @@ def copy_session(
     from cantle_session.session import Session
 
     header = _header(session, cwd, session_id)
-    return Session.open(keep(place, header, map(encode_entry, session.entries())))
+    lines = (found[1] for line in session.lines(whole=True) if (found := sound_line(line)) is not None)
+    return Session.open(keep(place, header, chain([encode_header(header)], lines)))
 
 
 def _header(session: Session, cwd: str | os.PathLike[str] | None, session_id: str | None) -> SessionHeader:
@@ -123,5 +124,10 @@ def _header(session: Session, cwd: str | os.PathLike[str] | None, session_id: st
         id=new_session_id(now) if session_id is None else check_session_id(session_id),
         timestamp=iso_time(now),
         cwd=session.header.cwd if cwd is None else absolute_directory(cwd),
-        parent_session=None if session.file is None else str(session.file),
+        parent_session=_origin(session),
     )
+
+
+def _origin(session: Session) -> str | None:
+    """What the header of a session names that is made from this one."""
+    return session.location if session.saved else None

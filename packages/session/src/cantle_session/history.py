@@ -65,9 +65,13 @@ class History:
         """The position of the entry whose line has this key."""
         return bisect_left(self._keys, key)
 
+    def keys(self, positions: Iterable[int]) -> list[int]:
+        """The keys of the lines that the entries at these positions are in."""
+        return [self._keys[position] for position in positions]
+
     def load(self, positions: Sequence[int], read: Reader, warn: Warn) -> Iterator[Entry]:
         """The entries at these positions."""
-        keys = [self._keys[position] for position in positions]
+        keys = self.keys(positions)
         for position, line in zip(positions, read(keys), strict=True):
             link = Link(self.tree.kinds[position], self.tree.ids[position])
             yield decoded(line, link, self._keys[position], warn)

@@ -133,6 +133,10 @@ class Kept:
         """The entries at these positions."""
         return self.history.load(positions, self._read, self.warn)
 
+    def lines(self, positions: Sequence[int]) -> Iterable[bytes]:
+        """The lines that the entries at these positions are in, spoilt parts and all."""
+        return self._read(self.history.keys(positions))
+
     def view(self, *, whole: bool = False) -> PathView:
         """The path to the leaf; of a long session its end, which is enough for a context, unless `whole`."""
         if self._tail is not None and not whole:

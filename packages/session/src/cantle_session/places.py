@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cantle_session.storage.port import Storage
     from cantle_session.storage.store import SessionStore
 
-__all__ = ["Place", "check_id", "find_exactly", "header_of", "keep", "opened_source"]
+__all__ = ["Place", "check_id", "find_exactly", "header_of", "keep", "opened_source", "store_at"]
 
 Place: TypeAlias = "str | os.PathLike[str] | SessionStore"
 """A folder that session files lie in, the location of a store, or a store."""
@@ -80,6 +80,11 @@ def _current(header: SessionHeader, lines: Iterable[bytes]) -> Iterable[bytes]:
     from cantle_session.storage.legacy import upgraded
 
     return upgraded(header, islice(enumerate(lines), 1, None))
+
+
+def store_at(place: Place) -> str | os.PathLike[str] | SessionStore:
+    """A place as :meth:`cantle_session.session.Session.create` takes it: a folder, or a store."""
+    return open_store(place) if isinstance(place, str) and is_database(place) else place
 
 
 def find_exactly(place: Place, session_id: str) -> str | None:

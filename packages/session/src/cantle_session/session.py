@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -218,6 +218,13 @@ class Session:
         """The entries from the root to the leaf, or to another entry. Raises KeyError when there is none such."""
         return list(self._kept.load(self._kept.path_to(leaf_id)))
 
+    def lines(self, leaf_id: str | None = None, *, whole: bool = False) -> Iterable[bytes]:
+        """The lines of :meth:`path`, or with `whole` of :meth:`entries`, as they are kept: byte for byte, also where
+        one is spoilt in front of its entry.
+        """
+        positions = range(len(self._kept.history)) if whole else self._kept.path_to(leaf_id)
+        return self._kept.lines(positions)
+
     def parent(self, entry_id: str) -> str | None:
         """The entry that this one follows; None for a root. Raises KeyError when there is no such entry."""
         position = self._kept.position(entry_id)
@@ -259,12 +266,13 @@ class Session:
             return context
         if context.model is None:
             return project(self._kept.view(whole=True))
-        if not any(link.type == "thinking_level_change" for link in tail.links):
-            level = older_thinking_level(
-                self._kept.storage, lambda: project(self._kept.view(whole=True)).thinking_level
-            )
-            context = replace(context, thinking_level=level or context.thinking_level)
-        return context
+        return replace(context, older_level=self._older_level)
+
+    def _older_level(self) -> str | None:
+        def whole() -> str | None:
+            return project(self._kept.view(whole=True)).thinking_level
+
+        return older_thinking_level(self._kept.storage, whole)
 
     def projected(self) -> list[Projected]:
         """The messages of :meth:`context`, each with the entry that it comes from."""
