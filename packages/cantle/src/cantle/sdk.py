@@ -140,6 +140,11 @@ async def create_agent_session(
     require_parts(choice.model)
     if api_key is None:
         require_key(runtime, choice.model, paths)
+    chosen_level = thinking_level or choice.level
+    # A very long session is not searched for what does not matter.
+    stored_level = (
+        stored.thinking_level if choice.model.reasoning and not chosen_level else stored.level_at_hand
+    )
     fallback, fallback_level = _fallback(runtime, backup, paths)
     projections = ProjectionNotes()
     environment = ToolEnvironment(
@@ -165,8 +170,8 @@ async def create_agent_session(
         choose_level(
             choice.model,
             settings,
-            explicit=thinking_level or choice.level,
-            from_session=_known_level(stored.thinking_level),
+            explicit=chosen_level,
+            from_session=_known_level(stored_level),
         ),
         settings,
         system_prompt=prompt,
@@ -180,9 +185,10 @@ async def create_agent_session(
         SessionParts(
             agent=agent,
             session=session,
-            recorder=Recorder(session, stored.model, stored.thinking_level),
+            recorder=Recorder(session, stored.model, stored_level),
             models=runtime,
             paths=paths,
+            settings=settings,
             api_key_provider=None if api_key is None else choice.model.provider,
             retry=_retry_policy(settings),
             fallback=fallback,

@@ -62,8 +62,19 @@ class SessionContext(Struct, frozen=True):
     messages: list[AgentMessage]
     model: tuple[str, str] | None = None
     """Provider and model id: the latest choice on the path; without one, who gave the latest answer."""
-    thinking_level: str | None = None
-    """The latest choice on the path; None where there is none."""
+    level_at_hand: str | None = None
+    """The thinking level, as far as what was read says it."""
+    older_level: Callable[[], str | None] | None = None
+    """Looks for it in what was not read."""
+
+    @property
+    def thinking_level(self) -> str | None:
+        """The latest choice on the path; None where there is none. Of a very long session it may take a tenth of a
+        second to find, and needs the session open.
+        """
+        if self.level_at_hand is None and self.older_level is not None:
+            return self.older_level()
+        return self.level_at_hand
 
 
 class Projected(Struct, frozen=True):
