@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["LockTimeout", "announce_presence", "turn"]
+__all__ = ["LockTimeout", "announce_presence", "is_alone", "turn"]
 
 WAIT = 5.0
 """Seconds to wait for a turn. A write takes milliseconds, so that long means that something is wrong."""
@@ -57,6 +57,10 @@ if sys.platform == "win32":
         """Always false: others are not known here."""
         return False
 
+    def is_alone(fd: int) -> bool:
+        """Always false: others are not known here."""
+        return False
+
     @contextmanager
     def _turn(path: Path, wait: float) -> Iterator[None]:
         import msvcrt
@@ -92,6 +96,16 @@ else:
         except LockTimeout:
             return True
         return not alone
+
+    def is_alone(fd: int) -> bool:
+        """Whether nobody else has announced that the file is open. The own announcement may be gone afterwards."""
+        import fcntl
+
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
 
     @contextmanager
     def _turn(path: Path, wait: float) -> Iterator[None]:

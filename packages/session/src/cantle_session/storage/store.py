@@ -12,49 +12,19 @@ counts from the working directory, and `~` at its beginning is the home folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-
-from msgspec import Struct
 
 from cantle_session.errors import SessionFileError
 
 if TYPE_CHECKING:
     from cantle_session.entries import SessionHeader
     from cantle_session.listing import SessionInfo
+    from cantle_session.storage.bin import Deletion
     from cantle_session.storage.port import Storage
+    from cantle_session.storage.search import SearchHit
 
-__all__ = ["Deletion", "SearchHit", "SessionStore", "is_database", "open_storage", "open_store"]
-
-
-class SearchHit(Struct, frozen=True, kw_only=True):
-    """An entry that says what was looked for."""
-
-    location: str
-    """The session's; what `Session.open` takes."""
-    id: str
-    """The session's."""
-    cwd: str
-    name: str | None = None
-    """The session's."""
-    entry_id: str
-    kind: str
-    """`user`, `assistant`, `tool` or another message's role; for the rest the entry's type."""
-    timestamp: int
-    """When the entry was written, in Unix milliseconds; 0 where it does not say."""
-    excerpt: str
-    """Some text around the first place, on one line."""
-    marks: Sequence[tuple[int, int]] = ()
-    """Where in `excerpt` the words are: first character, and the one behind the last."""
-
-
-class Deletion(Struct, frozen=True, kw_only=True):
-    """What became of a deleted session."""
-
-    location: str
-    to_bin: bool
-    """Whether it can be taken out of the system's bin again; else it is gone for good."""
+__all__ = ["SessionStore", "is_database", "open_storage", "open_store"]
 
 
 class SessionStore(Protocol):
@@ -116,8 +86,8 @@ def is_database(location: str | os.PathLike[str]) -> bool:
 def open_store(location: str | os.PathLike[str]) -> SessionStore:
     """The store at a location: a folder, which need not be there yet, `sqlite:PATH` or `postgresql://…`.
 
-    Raises :class:`~cantle_session.errors.SessionFileError` when a database cannot be opened. The file of a SQLite
-    database is made when the first session is.
+    A database is connected to when something is asked of it, and the file of a SQLite database made when the first
+    session is. Raises :class:`~cantle_session.errors.SessionFileError` for what cannot be a location.
     """
     if not is_database(location):
         from cantle_session.storage.folder_store import FolderStore
@@ -150,10 +120,10 @@ def open_storage(location: str | os.PathLike[str]) -> Storage:
     if location.startswith("sqlite:"):
         from cantle_session.storage.sqlite import SqliteStore
 
-        return SqliteStore.session(store, session_id)
+        return SqliteStore(store).session(session_id)
     from cantle_session.storage.postgres import PostgresStore
 
-    return PostgresStore.session(store, session_id)
+    return PostgresStore(store).session(session_id)
 
 
 _POSTGRES = ("postgresql://", "postgres://")

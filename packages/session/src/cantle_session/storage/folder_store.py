@@ -1,0 +1,124 @@
+"""Sessions as files in a folder: all in one, or in one folder for each working directory."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cantle_ai.system_errors import reason_of
+from cantle_session.entries import VERSION, SessionHeader
+from cantle_session.errors import SessionFileError
+from cantle_session.folders import session_file_name, session_folder
+from cantle_session.lines import decode_header
+from cantle_session.listing import SessionInfo, find_session, list_sessions
+from cantle_session.storage.bin import Deletion, delete_file
+from cantle_session.storage.jsonl import JsonlStorage
+from cantle_session.storage.names import append_name
+from cantle_session.storage.search import Query, SearchHit, hit_in
+
+if TYPE_CHECKING:
+    from cantle_session.storage.port import Storage
+    from cantle_session.storage.store import SessionStore
+
+__all__ = ["FolderStore"]
+
+
+class FolderStore:
+    """The session files of a folder, which is made with the first of them."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, by_directory: bool = False) -> None:
+        """With `by_directory`, the sessions of each working directory lie in a folder of their own in it:
+        :func:`~cantle_session.folders.session_folder`.
+        """
+        self._folder = Path(folder).absolute()
+        self._by_directory = by_directory
+
+    @property
+    def location(self) -> str:
+        return str(self._folder)
+
+    def create(self, header: SessionHeader) -> JsonlStorage:
+        folder = session_folder(header.cwd, self._folder) if self._by_directory else self._folder
+        return JsonlStorage.create(folder / session_file_name(header.timestamp, header.id))
+
+    def open(self, location: str) -> JsonlStorage:
+        return JsonlStorage.open(Path(location).absolute())
+
+    def sessions(self, *, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
+        if not self._by_directory:
+            return list_sessions(self._folder, cwd=cwd)
+        if cwd is not None:
+            return list_sessions(session_folder(cwd, self._folder), cwd=cwd)
+        infos = [info for folder in self._folders() for info in list_sessions(folder)]
+        return sorted(infos, key=lambda info: (info.last_message_at, info.location), reverse=True)
+
+    def find(self, text: str) -> str:
+        return str(find_session(text, self._folder, root=self._folder if self._by_directory else None))
+
+    def search(
+        self, words: str, *, cwd: str | os.PathLike[str] | None = None, limit: int = 50
+    ) -> list[SearchHit]:
+        query = Query(words)
+        hits: list[SearchHit] = []
+        for info in self.sessions(cwd=cwd) if query else ():
+            if len(hits) >= limit:
+                break
+            hits += _hits(info, query, limit - len(hits))
+        return hits
+
+    def rename(self, location: str, name: str) -> None:
+        storage = _current(self.open(location))
+        try:
+            append_name(storage, name)
+        finally:
+            storage.close()
+
+    def delete(self, location: str) -> Deletion:
+        return delete_file(Path(location).absolute())
+
+    def close(self) -> None:
+        pass
+
+    def _folders(self) -> list[Path]:
+        try:
+            return sorted(path for path in self._folder.iterdir() if path.is_dir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as problem:
+            text = f"could not be listed: {reason_of(problem)}; check its permissions"
+            raise SessionFileError(self._folder, text) from None
+
+
+def _current(file: JsonlStorage) -> Storage:
+    """The lines of a file as version 3. Closes the file and raises where it is no session."""
+    lines = file.lines()
+    _, line = next(lines, (0, b""))
+    header = decode_header(line)
+    if header is None:
+        file.close()
+        raise SessionFileError(file.path, "it is no session file; it was left as it is")
+    if header.version >= VERSION:
+        return file
+    from cantle_session.storage.legacy import LegacyStorage
+
+    return LegacyStorage(file, header, lines)
+
+
+def _hits(info: SessionInfo, query: Query, limit: int) -> list[SearchHit]:
+    """The last hits in a file, the latest first. The file is read line by line."""
+    found: deque[SearchHit] = deque(maxlen=limit)
+    assert info.path is not None
+    try:
+        with info.path.open("rb") as file:
+            for line in file:
+                if query.may_be_in(line) and (hit := hit_in(line, info, query)) is not None:
+                    found.append(hit)
+    except OSError:
+        pass  # it went away, or may not be read, since it was listed
+    return list(found)[::-1]
+
+
+if TYPE_CHECKING:
+    _: type[SessionStore] = FolderStore

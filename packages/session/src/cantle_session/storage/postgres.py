@@ -1,0 +1,328 @@
+"""Sessions in PostgreSQL: `postgresql://ann@db.example/notes`, what libpq takes. Needs `psycopg`, the extra `postgres`.
+
+The tables are drawn in :mod:`cantle_session.storage.database`. They are made in the first schema of the search
+path, if they are not there. Beside them:
+
+- A writer locks its session's row, so writers of different sessions do not wait for each other.
+- `NOTIFY cantle_session_<number>` goes out with each transaction; who follows a session listens to it.
+- Who has a session open holds a shared advisory lock, which goes with the connection.
+- Words are a `tsvector` with a GIN index.
+
+A connection that was lost is made again for the next statement, but never in the middle of a transaction.
+Passwords are left out of locations, and remembered as long as the process lives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from cantle_session.errors import SessionFileError
+from cantle_session.storage.database import DatabaseStore, Head, Row, Statement, Value
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from cantle_session.storage.database import Database
+    from cantle_session.storage.store import SessionStore
+
+__all__ = ["PostgresDatabase", "PostgresStore"]
+
+_T = TypeVar("_T")
+
+_COMMENT = "Cantle sessions, format 1"
+_LOCK_CLASS = 0x43414E54
+"""The first half of our advisory locks; the second is the number of a session, or 0 while tables are made."""
+_DEFAULTS = {
+    "connect_timeout": "10",
+    "application_name": "cantle",
+    # A peer that went away without a word is noticed within half a minute, not after hours.
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+_LOCK_TIMEOUT = "5s"
+_MOST_WORDS = 400_000
+"""Bytes of words that the index takes of an entry; a `tsvector` holds 1 MB. Entries with more are always looked at."""
+_TABLES = """
+    CREATE TABLE cantle_sessions (
+        session INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, cwd BYTEA NOT NULL,
+        lines BIGINT NOT NULL, size BIGINT NOT NULL, latest BIGINT NOT NULL, indexed BIGINT NOT NULL,
+        facts BYTEA NOT NULL);
+    CREATE INDEX cantle_sessions_latest ON cantle_sessions (latest);
+    CREATE TABLE cantle_lines (row BIGINT PRIMARY KEY, line BYTEA NOT NULL);
+    CREATE TABLE cantle_words (row BIGINT PRIMARY KEY, words TSVECTOR);
+    CREATE INDEX cantle_words_words ON cantle_words USING gin (words);
+    CREATE INDEX cantle_words_none ON cantle_words (row) WHERE words IS NULL;
+    COMMENT ON TABLE cantle_sessions IS '{comment}'
+"""
+
+
+class PostgresStore(DatabaseStore):
+    """The sessions of a PostgreSQL database."""
+
+    def __init__(self, location: str) -> None:
+        shown, address = _shown_and_whole(location)
+        super().__init__(lambda: PostgresDatabase(shown, address))
+
+
+class PostgresDatabase:
+    """A connection to a server."""
+
+    has_index = True
+
+    def __init__(self, location: str, address: str) -> None:
+        """`location` is the `address` without a password."""
+        self._location = location
+        self._address = address
+        self._connection: psycopg.Connection | None = None
+        self._joined: int | None = None
+        self._listening: int | None = None
+        self._told = False
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    def rows(self, statement: str, *values: Value) -> list[Row]:
+        return self._again_if_lost(lambda connection: _run(connection, statement, values))
+
+    def begin(self, session: int | None) -> Head | None:
+        found = self._again_if_lost(lambda connection: _begin(connection, session))
+        return None if found is None else Head(*found)  # type: ignore[arg-type]  # as the table says
+
+    def finish(self, statements: Sequence[Statement], *, changed: int | None = None) -> None:
+        import psycopg
+
+        connection = self._connected()
+        try:
+            # All of them in one go: a server that is far away costs one round trip.
+            with connection.pipeline():
+                for statement, values in statements:
+                    connection.execute(_marked(statement), values)
+                if changed is not None:
+                    connection.execute("SELECT pg_notify(%s, '')", (_channel(changed),))
+                connection.execute("COMMIT")
+        except psycopg.Error as problem:
+            raise self._problem(problem) from None
+
+    def rollback(self) -> None:
+        import psycopg
+
+        connection = self._connection
+        if connection is None or connection.closed:
+            return
+        if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            try:
+                connection.execute("ROLLBACK")
+            except psycopg.Error:
+                connection.close()  # the server rolls back what has lost its connection
+
+    def adding_words(self, row: int, words: set[str]) -> Statement:
+        text = " ".join(words)
+        if len(text) > _MOST_WORDS:
+            return "INSERT INTO cantle_words (row, words) VALUES (?, NULL)", (row,)
+        statement = (
+            "INSERT INTO cantle_words (row, words) VALUES (?, array_to_tsvector(string_to_array(?, ' ')))"
+        )
+        return statement, (row, text)
+
+    def removing_words(self, first: int, last: int) -> Sequence[Statement]:
+        return (("DELETE FROM cantle_words WHERE row BETWEEN ? AND ?", (first, last)),)
+
+    def with_words(self, terms: Sequence[tuple[str, bool]]) -> Iterable[int]:
+        query = " & ".join(f"'{word}':*" if begins else f"'{word}'" for word, begins in terms)
+        found = self.rows(
+            "SELECT row FROM cantle_words WHERE words @@ ?::tsquery"
+            " UNION ALL SELECT row FROM cantle_words WHERE words IS NULL",
+            query,
+        )
+        return (row for (row,) in found if isinstance(row, int))
+
+    def join(self, session: int, session_id: str) -> bool:
+        self._joined = session
+        return self._again_if_lost(lambda connection: _join(connection, session))
+
+    def wait(self, session: int, seconds: float) -> None:
+        import psycopg
+
+        if self._listening != session:
+            self._listening = session
+            self.rows(f"LISTEN {_channel(session)}")
+            return
+        connection = self._connected()
+        try:
+            if not self._told:
+                for _ in connection.notifies(timeout=seconds, stop_after=1):
+                    pass
+        except psycopg.Error as problem:
+            # Lost while it waited: the next statement connects again, and listens.
+            if not connection.closed:
+                raise self._problem(problem) from None
+        self._told = False
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        self._joined = self._listening = None
+        if connection is not None:
+            connection.close()
+
+    # --- how
+
+    def _again_if_lost(self, ask: Callable[[psycopg.Connection], _T]) -> _T:
+        """What `ask` gives; asked once more where the connection turns out to be lost outside a transaction."""
+        import psycopg
+
+        connection = self._connected()
+        idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        try:
+            return ask(connection)
+        except psycopg.Error as problem:
+            if not (idle and connection.closed):
+                raise self._problem(problem) from None
+        try:
+            return ask(self._connected())
+        except psycopg.Error as problem:
+            raise self._problem(problem) from None
+
+    def _connected(self) -> psycopg.Connection:
+        import psycopg
+
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        connection = self._connect()
+        try:
+            self._prepare(connection)
+        except psycopg.Error as problem:
+            connection.close()
+            raise self._problem(problem) from None
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _connect(self) -> psycopg.Connection:
+        try:
+            import psycopg
+            from psycopg.conninfo import conninfo_to_dict
+        except ImportError:
+            text = "PostgreSQL needs the package psycopg: pip install 'cantle[postgres]'"
+            raise SessionFileError(self._location, text) from None
+        try:
+            wanted = {**_DEFAULTS, **conninfo_to_dict(self._address)}
+        except psycopg.Error as problem:
+            text = f"it is no address of a PostgreSQL database: {_words_of(problem)}"
+            raise SessionFileError(self._location, text) from None
+        try:
+            return psycopg.connect(**wanted, autocommit=True)
+        except psycopg.Error as problem:
+            text = f"could not be reached: {_words_of(problem)}; check the address, and that the server runs"
+            raise SessionFileError(self._location, text) from None
+
+    def _prepare(self, connection: psycopg.Connection) -> None:
+        connection.execute(f"SET lock_timeout = '{_LOCK_TIMEOUT}'")
+        connection.execute("SET client_encoding = 'UTF8'")
+        if not self._has_tables(connection):
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCK_CLASS,))
+                if not self._has_tables(connection):
+                    for statement in _TABLES.format(comment=_COMMENT).split(";"):
+                        connection.execute(statement)
+        # What a connection before this one had told the server.
+        if self._joined is not None:
+            _join(connection, self._joined)
+        if self._listening is not None:
+            connection.execute(f"LISTEN {_channel(self._listening)}")
+        connection.add_notify_handler(self._hear)
+        self._told = True
+
+    def _hear(self, notice: object) -> None:
+        self._told = True
+
+    def _has_tables(self, connection: psycopg.Connection) -> bool:
+        (said,) = connection.execute(
+            "SELECT obj_description(to_regclass('cantle_sessions'), 'pg_class')"
+        ).fetchone()
+        if said is None:
+            return False
+        if said != _COMMENT:
+            text = f"its tables are {said!r}, and {_COMMENT!r} are known here; use a newer version of Cantle"
+            raise SessionFileError(self._location, text)
+        return True
+
+    def _problem(self, problem: psycopg.Error) -> SessionFileError:
+        from psycopg import errors
+
+        self.rollback()
+        if isinstance(problem, errors.LockNotAvailable | errors.DeadlockDetected):
+            text = "another process keeps it locked; nothing was written, try again"
+        else:
+            text = f"PostgreSQL says: {_words_of(problem)}"
+        return SessionFileError(self._location, text)
+
+
+def _run(connection: psycopg.Connection, statement: str, values: Sequence[Value]) -> list[Row]:
+    cursor = connection.execute(_marked(statement), values)
+    return cursor.fetchall() if cursor.description else []
+
+
+def _begin(connection: psycopg.Connection, session: int | None) -> Row | None:
+    with connection.pipeline():
+        connection.execute("BEGIN")
+        if session is None:
+            return None
+        statement = "SELECT lines, size, latest, facts FROM cantle_sessions WHERE session = %s FOR UPDATE"
+        found: Row | None = connection.execute(statement, (session,)).fetchone()
+        return found
+
+
+def _join(connection: psycopg.Connection, session: int) -> bool:
+    connection.execute("SELECT pg_advisory_lock_shared(%s, %s)", (_LOCK_CLASS, session))
+    (others,) = connection.execute(
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        " AND pid <> pg_backend_pid()",
+        (_LOCK_CLASS, session),
+    ).fetchone()
+    return bool(others)
+
+
+def _channel(session: int) -> str:
+    return f"cantle_session_{session}"
+
+
+def _marked(statement: str) -> str:
+    """A statement with the marks that psycopg has for values."""
+    return statement.replace("?", "%s")
+
+
+def _words_of(problem: psycopg.Error) -> str:
+    """What went wrong, on one line."""
+    return " ".join((problem.diag.message_primary or str(problem) or type(problem).__name__).split())
+
+
+def _shown_and_whole(location: str) -> tuple[str, str]:
+    """The location without a password, and the address with it, which is remembered."""
+    address = re.sub("^postgres://", "postgresql://", location)
+    shown = re.sub(r"(?<=//)([^:/?#@]*):[^/?#]*@", r"\1@", address)
+    shown = re.sub(r"[?&]password=[^&]*", "", shown)
+    if "?" not in shown:
+        shown = shown.replace("&", "?", 1)
+    if "#" in shown:
+        text = "'#' stands in front of a session's id; write %23 where it is part of an address"
+        raise SessionFileError(shown, text)
+    if shown != address:
+        _ADDRESSES[shown] = address
+    return shown, _ADDRESSES.get(shown, address)
+
+
+_ADDRESSES: dict[str, str] = {}
+"""Addresses with a password, by what is shown of them."""
+
+
+if TYPE_CHECKING:
+    _database: type[Database] = PostgresDatabase
+    _store: type[SessionStore] = PostgresStore
