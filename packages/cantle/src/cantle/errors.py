@@ -5,7 +5,8 @@
     ├── WorkingDirectoryError    the folder to work in is not there
     ├── ModelSelectionError      no such model, provider or level, or none to choose from
     ├── ToolSelectionError       no such tool
-    └── SessionError             a session cannot be opened, or its file not written
+    ├── SessionError             a session cannot be opened, or its file not written
+    └── CompactionError          a history was not compacted, or a branch not summed up
 
 Every door prints `str(error)` and nothing else, and leaves with a status other than 0.
 """
@@ -13,6 +14,7 @@ Every door prints `str(error)` and nothing else, and leaves with a status other 
 from __future__ import annotations
 
 __all__ = [
+    "CompactionError",
     "ConfigurationFileError",
     "ModelSelectionError",
     "SessionError",
@@ -52,3 +54,11 @@ class ToolSelectionError(UserError):
 
 class SessionError(UserError):
     """A session cannot be continued, or its file could not be written."""
+
+
+class CompactionError(UserError):
+    """A history could not be compacted, or a branch not be summed up; the session is as it was. `aborted` when somebody stopped it."""
+
+    def __init__(self, text: str, next_step: str = "", *, aborted: bool = False) -> None:
+        super().__init__(text, next_step)
+        self.aborted = aborted

@@ -7,7 +7,9 @@
      "httpIdleTimeoutMs": 300000, "thinkingBudgets": {"high": 16384}, "fallbackModel": "…", "cacheRetention": "short",
      "retry": {"enabled": true, "maxRetries": 3, "baseDelayMs": 2000, "maxAgentDelayMs": 60000},
      "images": {"autoResize": true, "blockImages": false},
-     "compaction": {"enabled": true, "reserveTokens": 16384, "keepRecentTokens": 20000}}
+     "compaction": {"enabled": true, "reserveTokens": 16384, "keepRecentTokens": 20000,
+                    "modelOverrides": {"openai/…": {"reserveTokens": 65536}}},
+     "branchSummary": {"reserveTokens": 16384, "skipPrompt": false}}
 
 Names, shapes and defaults are the reference's, but for `shellLeftovers`, `fallbackModel` and `cacheRetention`, which it has not. Keys that are not
 in the table below are kept and ignored. Objects merge key by key, everything else is replaced, and
@@ -184,6 +186,38 @@ class Settings:
         """Whether no model is sent any image."""
         return self.get("images.blockImages") is True
 
+    @property
+    def compaction_enabled(self) -> bool:
+        """Whether a history is compacted by itself when it is long."""
+        return self.get("compaction.enabled") is not False
+
+    def compaction_tokens(self, model_key: str) -> tuple[int, int]:
+        """For a model named `provider/id`: the tokens that stay free for its answer, and those of the latest
+        history that stay as they are. Each is the model's own, else the general one.
+        """
+        overrides = self.get("compaction.modelOverrides")
+        own = overrides.get(model_key) if isinstance(overrides, dict) else None
+        reserve = own.get("reserveTokens") if isinstance(own, dict) else None
+        keep = own.get("keepRecentTokens") if isinstance(own, dict) else None
+        return (
+            int(reserve)
+            if isinstance(reserve, int | float)
+            else self._count("compaction.reserveTokens", 16_384),
+            int(keep)
+            if isinstance(keep, int | float)
+            else self._count("compaction.keepRecentTokens", 20_000),
+        )
+
+    @property
+    def branch_summary_reserve(self) -> int:
+        """The tokens that stay free when a branch is summed up."""
+        return self._count("branchSummary.reserveTokens", 16_384)
+
+    @property
+    def branch_summary_skip_prompt(self) -> bool:
+        """Whether who leaves a branch is not asked for a summary, and gets none."""
+        return self.get("branchSummary.skipPrompt") is True
+
     def _text(self, key: str) -> str | None:
         value = self.get(key)
         return value if isinstance(value, str) and value else None
@@ -245,6 +279,22 @@ def check_settings(path: Path, raw: JsonObject) -> None:
                 f"{path}: modelThinkingLevels.{model} must be {_LEVEL[1]}, not {_shown(level)}.",
                 "Change or remove it.",
             )
+    _check_overrides(path, raw.get("compaction"))
+
+
+def _check_overrides(path: Path, compaction: Json) -> None:
+    overrides = compaction.get("modelOverrides") if isinstance(compaction, dict) else None
+    for model, own in overrides.items() if isinstance(overrides, dict) else ():
+        where = f"{path}: compaction.modelOverrides.{model}"
+        if not isinstance(own, dict):
+            raise ConfigurationFileError(
+                f"{where} must be an object, not {_shown(own)}.", "Change or remove it."
+            )
+        for key in ("reserveTokens", "keepRecentTokens"):
+            if own.get(key) is not None and not _is_count(own[key]):
+                raise ConfigurationFileError(
+                    f"{where}.{key} must be {_COUNT[1]}, not {_shown(own[key])}.", "Change or remove it."
+                )
 
 
 def _checked(path: Path) -> JsonObject:
@@ -355,5 +405,9 @@ _KEYS: Final[Mapping[str, _Check]] = {
     "compaction.enabled": _FLAG,
     "compaction.reserveTokens": _COUNT,
     "compaction.keepRecentTokens": _COUNT,
+    "compaction.modelOverrides": _OBJECT,
+    "branchSummary": _OBJECT,
+    "branchSummary.reserveTokens": _COUNT,
+    "branchSummary.skipPrompt": _FLAG,
 }
 """What each known key holds, in the words of the error for anything else."""

@@ -6,19 +6,22 @@
     await session.close()
 
 It joins parts that know nothing of each other: the agent runs, the run watch follows it and has the recorder
-write the session file, the retry count decides what is tried again, the event hub tells listeners.
+write the session file, the retry count decides what is tried again, the compactor makes room, the event hub tells
+listeners.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from msgspec import Struct
 
 from cantle.errors import SessionError
+from cantle.hub.compaction import Compactor, ContextUsage
 from cantle.hub.event_hub import EventHub, Listener
 from cantle.hub.events import (
     AgentSettled,
@@ -41,10 +44,11 @@ from cantle.hub.usage_total import UsageTotal
 from cantle.hub.user_message import PromptContent, user_message
 from cantle.paths import ConfigPaths
 from cantle_agent.agent import Agent
+from cantle_agent.config import FinishedTurn, NextTurn, PrepareNextTurn
 from cantle_agent.errors import AgentBusyError, ListenerError
 from cantle_agent.messages import AgentMessage
 from cantle_agent.patience import patiently
-from cantle_ai.abort import AbortController, AbortError
+from cantle_ai.abort import AbortController, AbortError, AbortSignal
 from cantle_ai.content import ImageContent
 from cantle_ai.messages import AssistantMessage, ThinkingLevel
 from cantle_ai.model import Model
@@ -53,7 +57,11 @@ from cantle_ai.usage import Usage
 from cantle_session.session import Session
 
 if TYPE_CHECKING:
+    from cantle.hub.branching import NavigateResult
+    from cantle.hub.events import CompactionResult
     from cantle.hub.fallback import Fallback, FallbackChooser
+    from cantle.hub.history_hooks import BeforeCompact, BeforeNavigate
+    from cantle.settings import Settings
     from cantle.tools.processes import RunningProcess
     from cantle_ai.models import Models
 
@@ -74,6 +82,7 @@ class SessionParts(Struct, kw_only=True):
     recorder: Recorder
     models: Models
     paths: ConfigPaths
+    settings: Settings
     retry: RetryPolicy = RetryPolicy()
     fallback: FallbackChooser | None = None
     """Chooses the model that goes on when retries are spent."""
@@ -108,7 +117,12 @@ class AgentSession:
         self._idle.set()
         self._closed = False
         self._close_after_run = False
+        self._aside = False
+        self._failure: Exception | None = None
         self._usage = UsageTotal(parts.session)
+        self._compactor = Compactor(parts, self._usage, self._emit)
+        self.before_navigate: list[BeforeNavigate] = []
+        """Asked before the session goes to another place of its tree."""
         self._watch = RunWatch(parts.recorder, self._events, self._retry, self._fallback, self._usage)
         self.agent.subscribe(self._watch.on_event)
         watch_queues(self.agent, self._events.post)
@@ -124,7 +138,7 @@ class AgentSession:
 
     @property
     def running(self) -> bool:
-        """Whether a prompt is being worked on, waits for a retry included."""
+        """Whether a prompt is being worked on, waits for a retry included, or the history."""
         return not self._idle.is_set()
 
     @property
@@ -147,6 +161,8 @@ class AgentSession:
     @property
     def last_answer(self) -> AssistantMessage | None:
         """The model's latest message; its `text` is what it said, its `stop_reason` how it ended."""
+        if self._watch.last is not None:
+            return self._watch.last
         for message in reversed(self.agent.messages):
             if isinstance(message, AssistantMessage):
                 return message
@@ -159,6 +175,11 @@ class AgentSession:
         Of a session that was continued it is read from the file the first time, so ask before it is closed.
         """
         return self._usage.total
+
+    @property
+    def context_usage(self) -> ContextUsage:
+        """How much of the model's window the conversation takes. Reads what the model is told of it."""
+        return self._compactor.context_usage()
 
     @property
     def warnings(self) -> list[str]:
@@ -182,19 +203,27 @@ class AgentSession:
     async def prompt(self, content: PromptContent, images: Sequence[ImageContent] = ()) -> None:
         """Say something and wait until all work on it is done: tools, retries, queued messages.
 
-        How it went is in the last message (`stop_reason`). Raises AgentBusyError while another prompt runs,
+        How it went is in the last message (`stop_reason`). While :meth:`compact` or :meth:`navigate` is at work, it
+        is queued and comes afterwards. An abort before it was begun leaves it in the queue.
+
+        Raises AgentBusyError while another prompt runs,
         :class:`cantle.errors.SessionError` when the session file cannot be written, and
         :class:`cantle_agent.errors.ListenerError` when a listener raised.
         """
         message = user_message(content, images)
-        await self._drive(lambda: self.agent.prompt(message))
+        if self._aside and not self._events.delivering_here:
+            self.agent.follow_up(message)
+            await self._idle.wait()
+            return
+        await self._drive(lambda: self.agent.prompt(message), message)
 
     async def continue_(self) -> None:
         """Go on without a new prompt: after an interruption, or with what is queued. Raises as :meth:`prompt` does.
 
-        Raises ContinueError when there is nothing to continue.
+        Calls that were never answered get results that say so; an answer that failed or broke off stays in the
+        session, and is told to no model any more. Raises ContinueError when there is nothing to continue.
         """
-        await self._drive(self.agent.continue_)
+        await self._drive(self._pick_up)
 
     def steer(self, content: PromptContent, images: Sequence[ImageContent] = ()) -> None:
         """Queue a message that enters after the running tools, before the next request."""
@@ -211,7 +240,7 @@ class AgentSession:
         return waiting
 
     async def abort(self) -> None:
-        """Stop the run, or the wait for a retry, and return when the session is idle. What is queued stays queued.
+        """Stop the run, a compaction or the wait for a retry, and return when the session is idle. What is queued stays queued.
 
         From inside a listener it does not wait, because the run waits for that listener.
         """
@@ -220,7 +249,7 @@ class AgentSession:
             await self._idle.wait()
 
     def request_abort(self) -> None:
-        """Ask the run, or the wait for a retry, to stop, and return at once. For signal handlers and listeners."""
+        """Ask the run, a compaction or the wait for a retry to stop, and return at once. For signal handlers and listeners."""
         self._stop.abort()
         self.agent.abort()
 
@@ -266,6 +295,63 @@ class AgentSession:
     ) -> None:
         await self.close()
 
+    # --- its history
+
+    @property
+    def compacting(self) -> bool:
+        """Whether the history is being compacted."""
+        return self._compactor.active
+
+    @property
+    def auto_compaction(self) -> bool:
+        """Whether the history is compacted by itself when it comes near the end of the window. May be set."""
+        return self._compactor.auto
+
+    @auto_compaction.setter
+    def auto_compaction(self, wanted: bool) -> None:
+        self._compactor.auto = wanted
+
+    @property
+    def before_compact(self) -> list[BeforeCompact]:
+        """Asked before each compaction. May be added to."""
+        return self._compactor.before
+
+    async def compact(self, instructions: str | None = None) -> CompactionResult:
+        """Sum up the older part of the conversation now; the session keeps it. A run that is on is aborted first.
+
+        `instructions` say what the summary must not lose. What is queued meanwhile is worked on before this returns.
+
+        Raises :class:`cantle.errors.CompactionError` when there is nothing to compact, the summary failed or
+        somebody stopped it; AgentBusyError inside a listener; SessionError when the session cannot be written.
+        """
+        async with self._beside_runs() as signal:
+            return await self._compactor.compact("manual", signal, instructions=instructions)
+
+    def abort_compaction(self) -> None:
+        """Stop a compaction, and nothing else: a run that waits for it goes on without."""
+        self._compactor.abort()
+
+    async def navigate(
+        self, entry_id: str, *, summarize: bool = False, instructions: str | None = None
+    ) -> NavigateResult:
+        """Stand at another entry of the session: the conversation goes on from there, as a branch.
+
+        Where a user's message was chosen it stands in front of it, and the result has its text, to be said anew.
+        With `summarize` the branch that is left is summed up where the new one begins. A run that is on is aborted
+        first. Raises as :meth:`compact` does, SessionError for an unknown entry; it has not moved then.
+        """
+        async with self._beside_runs() as signal:
+            from cantle.hub.branching import navigate
+
+            return await navigate(
+                self._compactor,
+                self.before_navigate,
+                entry_id,
+                signal,
+                summarize=summarize,
+                instructions=instructions,
+            )
+
     # --- what the conversation is held with
 
     async def set_model(self, model: Model | str) -> None:
@@ -309,9 +395,33 @@ class AgentSession:
 
     # --- a prompt and its retries
 
-    async def _drive(self, start: _Step) -> None:
+    async def _drive(self, start: _Step, *coming: AgentMessage) -> None:
         if self.running:
             raise AgentBusyError(_BUSY)
+        async with self._busy():
+            await self._work(start, coming)
+
+    @asynccontextmanager
+    async def _beside_runs(self) -> AsyncIterator[AbortSignal]:
+        """The session busy with something other than a run, which is stopped before. Then with what was queued."""
+        if self._events.delivering_here:
+            raise AgentBusyError(_LISTENING)
+        while self.running:
+            await self.abort()
+        async with self._busy():
+            self._aside = True
+            try:
+                yield self._stop.signal
+            except asyncio.CancelledError:
+                self._stop.abort()
+                raise
+            finally:
+                self._aside = False
+                if self._queued and not self._stop.signal.aborted:
+                    await self._work(self.agent.continue_, ())
+
+    @asynccontextmanager
+    async def _busy(self) -> AsyncIterator[None]:
         if self._events.delivering_here:
             raise AgentBusyError(_LISTENING)
         if self._closed:
@@ -319,10 +429,26 @@ class AgentSession:
         self._idle.clear()
         self._driver = asyncio.current_task()
         self._stop = AbortController()
+        try:
+            yield
+        finally:
+            await self._end()
+
+    async def _work(self, start: _Step, coming: Sequence[AgentMessage]) -> None:
         self._watch.begin(self._stop.signal)
+        self._compactor.begin()
+        self._failure = None
+        before = self.agent.prepare_next_turn
+        self.agent.prepare_next_turn = self._between_turns(before)
+        mine = self.agent.prepare_next_turn
         try:
             self._recorder.state(self.agent.model, self.agent.thinking_level)
-            await self._run(start)
+            await self._compactor.before_run(coming, self._stop.signal)
+            if self._stop.signal.aborted:
+                for message in coming:
+                    self.agent.follow_up(message)
+            else:
+                await self._run(start)
         except asyncio.CancelledError:
             self._stop.abort()
             raise
@@ -330,10 +456,9 @@ class AgentSession:
             culprit = self._culprit(error)
             raise culprit from culprit.__cause__
         finally:
-            try:
-                await self._settle()
-            finally:
-                await self._end()
+            if self.agent.prepare_next_turn is mine:
+                self.agent.prepare_next_turn = before
+            await self._settle()
 
     async def _end(self) -> None:
         try:
@@ -346,15 +471,57 @@ class AgentSession:
     async def _run(self, step: _Step) -> None:
         while True:
             await step()
+            if self._failure is not None:
+                raise self._failure
             failed = self._watch.failed
             if failed is None:
-                return
-            if self._fallback is not None and (other := self._fallback.take()) is not None:
+                if not await self._goes_on():
+                    return
+            elif self._fallback is not None and (other := self._fallback.take()) is not None:
                 await self._fall_back(failed, other)
-            elif not await self._wait_for_retry(failed):
+                await self._hide(failed)
+            elif await self._wait_for_retry(failed):
+                await self._hide(failed)
+            else:
                 return
-            await self._hide(failed)
             step = self.agent.continue_
+
+    async def _goes_on(self) -> bool:
+        """Make room after a run. Whether it goes on: to send again what was too long, or for what was queued meanwhile."""
+        last, signal, waited = self._watch.last, self._stop.signal, self._queued
+        if await self._compactor.after_run(last, signal, self._hide):
+            return True
+        return self._queued and not (waited or signal.aborted or last is None or last.failed)
+
+    @property
+    def _queued(self) -> bool:
+        return bool(self.agent.steering or self.agent.follow_ups)
+
+    async def _pick_up(self) -> None:
+        """Go on where the session was left: without answers that failed or broke off."""
+        while self.agent.messages:
+            last = self.agent.messages[-1]
+            if not isinstance(last, AssistantMessage) or not last.failed:
+                break
+            await self._hide(last)
+        await self.agent.continue_()
+
+    def _between_turns(self, theirs: PrepareNextTurn | None) -> PrepareNextTurn:
+        """What the agent asks before each turn but the first: the hook that it had, and then the compactor."""
+
+        async def prepare(turn: FinishedTurn) -> NextTurn | None:
+            change = theirs(turn) if theirs is not None else None
+            if isinstance(change, Awaitable):
+                change = await change
+            if change is None or change.context is None:
+                try:
+                    await self._compactor.between_turns(turn.message, turn.signal)
+                except (SessionError, ListenerError) as error:
+                    self._failure = error  # raised when the run has ended in order
+                    self.agent.abort(str(error))
+            return change
+
+        return prepare
 
     async def _fall_back(self, failed: AssistantMessage, other: Model) -> None:
         """Go on with another model."""

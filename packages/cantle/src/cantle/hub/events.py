@@ -3,6 +3,9 @@
     agent_start … agent_end {willRetry}
     auto_retry_start, then another agent_start … agent_end, auto_retry_end
     model_fallback, then another agent_start … agent_end    when retries are spent and another model goes on
+    compaction_start, compaction_end               before a prompt, between turns, after a run, or by itself
+      summarization_retry_scheduled, summarization_retry_attempt_start, summarization_retry_finished
+                                                   in between, and while a branch that is left is summed up
     agent_settled                                  last: nothing follows by itself
     queue_update, thinking_level_changed, session_info_changed, entry_appended, history_projected
                                                    whenever they happen
@@ -33,12 +36,18 @@ from cantle_ai.codec import JsonObject
 from cantle_ai.messages import ThinkingLevel
 
 if TYPE_CHECKING:
+    from cantle_ai.codec import Json
     from cantle_ai.history import ProjectionKind
+    from cantle_ai.usage import Usage
 
 __all__ = [
     "AgentSettled",
     "AutoRetryEnd",
     "AutoRetryStart",
+    "CompactionEnd",
+    "CompactionReason",
+    "CompactionResult",
+    "CompactionStart",
     "EntryAppended",
     "HistoryProjected",
     "ModelFallback",
@@ -46,8 +55,17 @@ __all__ = [
     "RunEnd",
     "SessionEvent",
     "SessionInfoChanged",
+    "SummarizationRetryAttemptStart",
+    "SummarizationRetryFinished",
+    "SummarizationRetryScheduled",
+    "SummarySource",
     "ThinkingLevelChanged",
 ]
+
+CompactionReason: TypeAlias = Literal["manual", "threshold", "overflow"]
+"""Somebody asked for it; the context came near the end of the window; it was too long for it."""
+SummarySource: TypeAlias = Literal["compaction", "branchSummary"]
+"""What a summary is for."""
 
 
 class RunEnd(Struct, frozen=True):
@@ -91,6 +109,63 @@ class ModelFallback(Struct, frozen=True):
     provider: str
     model_id: str
     error_message: str
+
+
+class CompactionResult(Struct, frozen=True, kw_only=True):
+    """What a compaction came to. What is kept begins at `first_kept_entry_id`, its own id where nothing is."""
+
+    summary: str
+    first_kept_entry_id: str
+    tokens_before: int
+    estimated_tokens_after: int
+    usage: Usage | None = None
+    """What the summary took."""
+    details: Json = None
+
+
+class CompactionStart(Struct, frozen=True):
+    """The history is being compacted."""
+
+    type: ClassVar[Literal["compaction_start"]] = "compaction_start"
+    reason: CompactionReason
+
+
+class CompactionEnd(Struct, frozen=True):
+    """Compacting is over: with a `result`, `aborted`, or failed for the reason in `error_message`.
+
+    `will_retry` says that the request that was too long is sent again.
+    """
+
+    type: ClassVar[Literal["compaction_end"]] = "compaction_end"
+    reason: CompactionReason
+    result: CompactionResult | None = None
+    aborted: bool = False
+    will_retry: bool = False
+    error_message: str | None = None
+
+
+class SummarizationRetryScheduled(Struct, frozen=True):
+    """The request for a summary failed, and is sent again after `delay_ms`. `attempt` counts from 1."""
+
+    type: ClassVar[Literal["summarization_retry_scheduled"]] = "summarization_retry_scheduled"
+    attempt: int
+    max_attempts: int
+    delay_ms: int
+    error_message: str
+
+
+class SummarizationRetryAttemptStart(Struct, frozen=True):
+    """The request for a summary is sent again. A branch summary has no `reason`."""
+
+    type: ClassVar[Literal["summarization_retry_attempt_start"]] = "summarization_retry_attempt_start"
+    source: SummarySource
+    reason: CompactionReason | None = None
+
+
+class SummarizationRetryFinished(Struct, frozen=True):
+    """Retrying the request for a summary is over: it was answered, given up or aborted."""
+
+    type: ClassVar[Literal["summarization_retry_finished"]] = "summarization_retry_finished"
 
 
 class HistoryProjected(Struct, frozen=True):
@@ -147,6 +222,11 @@ SessionEvent: TypeAlias = (
     | AutoRetryStart
     | AutoRetryEnd
     | ModelFallback
+    | CompactionStart
+    | CompactionEnd
+    | SummarizationRetryScheduled
+    | SummarizationRetryAttemptStart
+    | SummarizationRetryFinished
     | HistoryProjected
     | QueueUpdate
     | ThinkingLevelChanged

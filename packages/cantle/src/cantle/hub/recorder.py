@@ -13,7 +13,7 @@ from cantle_ai.model import Model
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "saving"]
 
 
 class Recorder:
@@ -31,13 +31,13 @@ class Recorder:
 
     def message(self, message: AgentMessage) -> None:
         """Append a finished message."""
-        with _saving():
+        with saving():
             self._last = message, self._session.append_message(message).id
 
     def state(self, model: Model, level: ThinkingLevel) -> None:
         """Append model and level where they differ from what the session says."""
         key = (model.provider, model.id)
-        with _saving():
+        with saving():
             if key != self._model:
                 self._session.append_model_change(*key)
                 self._model = key
@@ -46,20 +46,30 @@ class Recorder:
                 self._level = level
 
     def hide(self, message: AgentMessage) -> JsonObject | None:
-        """Keep the message recorded last out of what a model is told from here on. Returns the entry's JSON."""
-        if self._last is None or self._last[0] is not message:
-            return None
-        with _saving():
-            return self._session.append_context_edit(self._last[1]).to_json()
+        """Keep the last message of the context out of what a model is told from here on. Returns the entry's JSON."""
+        with saving():
+            entry_id = self._id_of(message)
+            return None if entry_id is None else self._session.append_context_edit(entry_id).to_json()
+
+    def moved(self, model: tuple[str, str] | None, level: str | None) -> None:
+        """The session stands elsewhere, where its context says this of model and level."""
+        self._model, self._level, self._last = model, level, None
+
+    def _id_of(self, message: AgentMessage) -> str | None:
+        if self._last is not None and self._last[0] is message:
+            return self._last[1]
+        last = next(reversed(self._session.projected()), None)
+        return last.entry.id if last is not None and last.message == message else None
 
     def name(self, name: str) -> None:
         """Append the session's name."""
-        with _saving():
+        with saving():
             self._session.append_session_info(name)
 
 
 @contextmanager
-def _saving() -> Iterator[None]:
+def saving() -> Iterator[None]:
+    """Raises :class:`cantle.errors.SessionError` for what goes wrong when the session is written."""
     try:
         yield
     except SessionFileError as error:

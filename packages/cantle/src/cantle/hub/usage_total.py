@@ -27,5 +27,10 @@ class UsageTotal:
 
     def add(self, message: AgentMessage) -> None:
         """Count a message that has just been written. Until the session was read, it will be counted there."""
-        if self._before is not None and isinstance(message, AssistantMessage | ToolResultMessage):
-            self._since = total_usage([self._since, message.usage or Usage()])
+        if isinstance(message, AssistantMessage | ToolResultMessage):
+            self.add_usage(message.usage)
+
+    def add_usage(self, usage: Usage | None) -> None:
+        """The same for an entry that is no message, such as a summary."""
+        if self._before is not None and usage is not None:
+            self._since = total_usage([self._since, usage])

@@ -17,6 +17,9 @@ from cantle.hub.events import (
     AgentSettled,
     AutoRetryEnd,
     AutoRetryStart,
+    CompactionEnd,
+    CompactionResult,
+    CompactionStart,
     EntryAppended,
     HistoryProjected,
     ModelFallback,
@@ -24,6 +27,9 @@ from cantle.hub.events import (
     RunEnd,
     SessionEvent,
     SessionInfoChanged,
+    SummarizationRetryAttemptStart,
+    SummarizationRetryFinished,
+    SummarizationRetryScheduled,
     ThinkingLevelChanged,
 )
 from cantle_agent.events import (
@@ -57,7 +63,7 @@ from cantle_ai.events import (
 from cantle_ai.messages import AssistantMessage, encode_message
 from cantle_ai.usage import Usage
 
-__all__ = ["EventEncoder"]
+__all__ = ["EventEncoder", "compaction_result", "encode_record"]
 
 
 class EventEncoder:
@@ -146,7 +152,7 @@ def _record(event: SessionEvent) -> dict[str, Any]:
             return _tool_record(event)
         case AgentSettled():
             return {"type": event.type, "aborted": event.aborted}
-        case AutoRetryStart():
+        case AutoRetryStart() | SummarizationRetryScheduled():
             return {
                 "type": event.type,
                 "attempt": event.attempt,
@@ -164,6 +170,15 @@ def _record(event: SessionEvent) -> dict[str, Any]:
                 "modelId": event.model_id,
                 "errorMessage": event.error_message,
             }
+        case CompactionStart():
+            return {"type": event.type, "reason": event.reason}
+        case CompactionEnd():
+            return _compaction_end(event)
+        case SummarizationRetryAttemptStart():
+            begin = {"type": event.type, "source": event.source}
+            return begin if event.reason is None else {**begin, "reason": event.reason}
+        case SummarizationRetryFinished():
+            return {"type": event.type}
         case HistoryProjected():
             return {"type": event.type, "counts": {_camel(kind): n for kind, n in event.counts.items()}}
         case QueueUpdate():
@@ -178,6 +193,29 @@ def _record(event: SessionEvent) -> dict[str, Any]:
             raise AssertionError("updates are encoded apart")
         case _:
             assert_never(event)
+
+
+def compaction_result(result: CompactionResult) -> JsonObject:
+    """What a compaction came to, as `compaction_end` has it."""
+    record: JsonObject = {
+        "summary": result.summary,
+        "firstKeptEntryId": result.first_kept_entry_id,
+        "tokensBefore": result.tokens_before,
+        "estimatedTokensAfter": result.estimated_tokens_after,
+    }
+    if result.usage is not None:
+        record["usage"] = result.usage.to_json()
+    if result.details is not None:
+        record["details"] = result.details
+    return record
+
+
+def _compaction_end(event: CompactionEnd) -> dict[str, Any]:
+    record: dict[str, Any] = {"type": event.type, "reason": event.reason}
+    if event.result is not None:
+        record["result"] = compaction_result(event.result)
+    record |= {"aborted": event.aborted, "willRetry": event.will_retry}
+    return record if event.error_message is None else {**record, "errorMessage": event.error_message}
 
 
 def _camel(name: str) -> str:

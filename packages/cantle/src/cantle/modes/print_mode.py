@@ -1,12 +1,24 @@
-"""Runs the given prompts and ends: the final answer as text, or every event as a JSON record."""
+"""Runs the given prompts and ends: the final answer as text, or every event as a JSON record.
+
+A prompt that is `/compact`, alone or with instructions behind it, compacts the session's history instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
 from cantle.console import READER_GONE, notice
+from cantle.errors import CompactionError
 from cantle.hub.agent_session import AgentSession
-from cantle.hub.events import AutoRetryStart, HistoryProjected, ModelFallback, SessionEvent
+from cantle.hub.events import (
+    AutoRetryStart,
+    CompactionEnd,
+    CompactionStart,
+    HistoryProjected,
+    ModelFallback,
+    SessionEvent,
+    SummarizationRetryScheduled,
+)
 from cantle.modes.output import Output
 from cantle.modes.signals import Signals
 from cantle_agent.events import MessageUpdate
@@ -14,6 +26,8 @@ from cantle_ai.content import UserContent
 from cantle_ai.system_errors import reason_of
 
 __all__ = ["run_prompts"]
+
+_COMPACT = "/compact"
 
 
 async def run_prompts(
@@ -40,14 +54,20 @@ async def run_prompts(
             from cantle.modes.json_events import encode_record
 
             output.write(encode_record(session.session.header.to_json()))
+        answered = False
         for prompt in prompts:
-            await session.prompt(prompt)
+            wish = _compact_wish(prompt)
+            if wish is None:
+                await session.prompt(prompt)
+                answered = True
+            else:
+                code = await _compact(session, wish)
             if signals.received is not None or output.closed:
                 break
-            code = _outcome(session, go_on)
+            code = code or (_outcome(session, go_on) if wish is None else 0)
             if code:
                 break
-        if not json_mode and not signals.received:
+        if answered and not json_mode and not signals.received:
             _write_answer(session, output)
         await output.drain()
     except OSError as error:
@@ -56,6 +76,25 @@ async def run_prompts(
     finally:
         unsubscribe()
     return READER_GONE if output.closed and not code else code
+
+
+def _compact_wish(prompt: str | Sequence[UserContent]) -> str | None:
+    """The instructions of a prompt that asks for a compaction, empty without any; None for any other prompt."""
+    if not isinstance(prompt, str):
+        return None
+    word, *instructions = prompt.split(maxsplit=1) or [""]
+    return "".join(instructions).strip() if word == _COMPACT else None
+
+
+async def _compact(session: AgentSession, instructions: str) -> int:
+    """Compact. The exit code; when nothing came of it, stderr says why."""
+    try:
+        await session.compact(instructions or None)
+    except CompactionError as error:
+        if not error.aborted:
+            notice(_line(str(error)))
+        return 1
+    return 0
 
 
 def _outcome(session: AgentSession, go_on: str | None) -> int:
@@ -91,10 +130,30 @@ class _TextListener:
                 )
             case ModelFallback():
                 notice(f"{_line(event.error_message)}; going on with {event.provider}/{event.model_id}.")
+            case CompactionStart():
+                notice(_COMPACTING[event.reason])
+            case CompactionEnd():
+                self._tell_end(event)
+            case SummarizationRetryScheduled():
+                notice(
+                    f"{_line(event.error_message)}; asking for the summary again in {event.delay_ms / 1000:g} s "
+                    f"({event.attempt} of {event.max_attempts})."
+                )
             case HistoryProjected():
                 self._tell(event)
             case _:
                 pass
+
+    def _tell_end(self, event: CompactionEnd) -> None:
+        if event.result is not None:
+            before, after = event.result.tokens_before, event.result.estimated_tokens_after
+            notice(
+                f"summed up: about {before:,} tokens became about {after:,}; the session keeps everything."
+            )
+        elif event.aborted:
+            notice("the conversation was not summed up.")
+        elif event.error_message is not None and event.reason != "manual":
+            notice(_line(event.error_message))
 
     def _tell(self, event: HistoryProjected) -> None:
         from cantle.modes.projections import projection_notes
@@ -102,6 +161,13 @@ class _TextListener:
         for kind, note in projection_notes(event.counts, tuple(self._told)):
             self._told.add(kind)
             notice(note)
+
+
+_COMPACTING = {
+    "manual": "the conversation is being summed up …",
+    "threshold": "the conversation has become long; its beginning is being summed up …",
+    "overflow": "the conversation is too long for the model; its beginning is being summed up …",
+}
 
 
 def _line(text: str) -> str:

@@ -1,0 +1,135 @@
+"""How a session asks for summaries: with the agent's model and key, again after a failure that may pass."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
+
+from cantle.errors import CompactionError
+from cantle.hub.events import (
+    CompactionReason,
+    SessionEvent,
+    SummarizationRetryAttemptStart,
+    SummarizationRetryFinished,
+    SummarizationRetryScheduled,
+    SummarySource,
+)
+from cantle.hub.history_hooks import CallOff, OwnSummary
+from cantle.hub.recorder import saving
+from cantle.hub.retry import Pause, Retry
+from cantle.hub.usage_total import UsageTotal
+from cantle_agent.agent import Agent
+from cantle_agent.errors import HookError, error_text
+from cantle_agent.patience import patiently
+from cantle_ai.abort import AbortError, AbortSignal
+from cantle_ai.messages import AssistantMessage
+from cantle_ai.model import StreamOptions
+from cantle_ai.retry_policy import RetryPolicy
+
+if TYPE_CHECKING:
+    from cantle.hub.agent_session import SessionParts
+    from cantle_session.compaction.summary import Attempts, SummaryFailed
+
+__all__ = ["SummaryRequests", "ask_hooks", "count_failure", "sentence"]
+
+_NOTE = 500
+"""Characters of a failure's text that are kept."""
+
+_R = TypeVar("_R")
+
+
+class SummaryRequests:
+    """The requests for one summary. Its retries count only themselves."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        emit: Callable[[SessionEvent], Awaitable[None]],
+        policy: RetryPolicy,
+        pause: Pause,
+        *,
+        source: SummarySource,
+        reason: CompactionReason | None = None,
+    ) -> None:
+        self._agent = agent
+        self._emit = emit
+        self._policy = policy
+        self._pause = pause
+        self._source = source
+        self._reason = reason
+
+    async def options(self, signal: AbortSignal) -> StreamOptions:
+        """The agent's options for a request that is no part of its conversation."""
+        agent = self._agent
+        options = agent.options() if callable(agent.options) else agent.options
+        key = options.api_key
+        if agent.get_api_key is not None:
+            key = await patiently(agent.get_api_key(agent.model.provider), signal, agent.grace) or key
+        return replace(options, api_key=key, signal=signal, on_projection=None)
+
+    def attempts(self, signal: AbortSignal) -> Attempts:
+        """Asks until there is an answer, retries are spent, or `signal` is aborted."""
+
+        async def ask(once: Callable[[], Awaitable[AssistantMessage]]) -> AssistantMessage:
+            retry = Retry(self._policy)
+            try:
+                while True:
+                    answer = await once()
+                    if signal.aborted or not retry.wanted(answer):
+                        return answer
+                    await self._wait(retry, answer, signal)
+            finally:
+                if retry.end():
+                    await self._emit(SummarizationRetryFinished())
+
+        return ask
+
+    async def _wait(self, retry: Retry, failed: AssistantMessage, signal: AbortSignal) -> None:
+        wait_ms = retry.begin(failed)
+        text = failed.error_message or "The request failed"
+        await self._emit(SummarizationRetryScheduled(retry.attempt, retry.policy.max_retries, wait_ms, text))
+        await self._pause(wait_ms / 1000, signal)
+        signal.raise_if_aborted()
+        await self._emit(SummarizationRetryAttemptStart(self._source, self._reason))
+
+
+async def ask_hooks(
+    name: str,
+    hooks: Sequence[Callable[[_R], CallOff | OwnSummary | None | Awaitable[CallOff | OwnSummary | None]]],
+    request: _R,
+    signal: AbortSignal,
+    grace: float,
+) -> CallOff | OwnSummary | None:
+    """The first decision of `hooks`.
+
+    Raises :class:`cantle.errors.CompactionError` for a hook that fails, AbortError when `signal` is aborted.
+    """
+    for hook in tuple(hooks):
+        try:
+            decision = await patiently(hook(request), signal, grace)
+        except AbortError:
+            raise
+        except (Exception, SystemExit) as error:  # a hook is foreign code, and may raise anything
+            raise CompactionError(f"{sentence(error_text(HookError(name, error)))}") from error
+        signal.raise_if_aborted()
+        if decision is not None:
+            return decision
+    return None
+
+
+def count_failure(parts: SessionParts, usage: UsageTotal, kind: str, failure: SummaryFailed) -> None:
+    """Write down what a summary took of which nothing came."""
+    if failure.usage.total_tokens:
+        model = parts.agent.model
+        with saving():
+            parts.session.append_usage(
+                kind, model.provider, model.id, failure.usage, note=str(failure)[:_NOTE]
+            )
+        usage.add_usage(failure.usage)
+
+
+def sentence(text: str) -> str:
+    """A text that stands inside a sentence, as one of its own."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
