@@ -58,6 +58,18 @@ def test_the_second_to_open_a_file_is_warned(tmp_path):
     assert Session.open(first.file).warnings == []
 
 
+@posix
+def test_a_reader_does_not_count_as_another_process(tmp_path):
+    with started(tmp_path) as session:
+        with Session.open(session.file, reading=True) as reader:
+            assert reader.warnings == []
+            session.append_message(UserMessage("more"))
+            assert [entry.type for entry in reader.pull()] == ["message"]
+        location = session.file
+    with Session.open(location, reading=True), Session.open(location) as alone:
+        assert alone.warnings == []
+
+
 def test_each_writer_goes_on_from_its_own_leaf(tmp_path):
     first = started(tmp_path)
     second = Session.open(first.file)

@@ -108,18 +108,19 @@ class Session:
         return cls(header, Kept(storage))
 
     @classmethod
-    def open(cls, location: str | os.PathLike[str]) -> Self:
+    def open(cls, location: str | os.PathLike[str], *, reading: bool = False) -> Self:
         """The session in a file, or at a location such as `sqlite:sessions.db#ID`, standing at its last entry.
 
-        A spoilt line is left out, left as it was on disk, and named in `warnings`. Raises
-        :class:`SessionFileError` when it cannot be read or is no session.
+        A spoilt line is left out, left as it was on disk, and named in `warnings`. With `reading`, which promises
+        that nothing will be added, others who have the file open are not told of this one, nor this one of them.
+        Raises :class:`SessionFileError` when it cannot be read or is no session.
         """
         if isinstance(location, str) and "#" in location:
             from cantle_session.storage.store import is_database, open_storage
 
             if is_database(location):
                 return cls.of(open_storage(location))
-        return cls.of(JsonlStorage.open(Path(location).absolute()))
+        return cls.of(JsonlStorage.open(Path(location).absolute(), reading=reading))
 
     @classmethod
     def of(cls, storage: Storage) -> Self:

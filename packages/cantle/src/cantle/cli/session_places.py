@@ -87,16 +87,16 @@ class SessionPlaces:
         return str(find_session(text, self.here, root=self.root))
 
     def open(self, text: str | None) -> Session:
-        """The session that `text` means; without one, the latest of this folder."""
+        """The session that `text` means, for reading; without one, the latest of this folder."""
         if text is not None:
-            return Session.open(self.find(text))
+            return Session.open(self.find(text), reading=True)
         latest = self.latest()
         if latest is None:
             raise SessionError(
                 f"There is no session of {self.cwd}.",
                 "`cantle sessions list --all` lists those of all folders.",
             )
-        return Session.open(latest)
+        return Session.open(latest, reading=True)
 
     def find_here(self, text: str) -> str:
         """The location of the session in the store for this folder whose id is `text`, or begins with it.

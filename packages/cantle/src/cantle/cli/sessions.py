@@ -90,7 +90,7 @@ def _copied(text: str, places: SessionPlaces, session_id: str | None) -> Session
     """A copy of a session, with all its branches, that belongs to this folder."""
     from cantle_session.forks import copy_session
 
-    with Session.open(places.find(text)) as original:
+    with places.open(text) as original:
         for warning in original.warnings:
             warn(f"{original.location}: {warning}.")
         return copy_session(original, places.here, cwd=places.cwd, session_id=session_id)

@@ -40,7 +40,7 @@ def _each(locations: list[str]) -> Iterator[SessionStats]:
     """The counts of each session that can be read, one after the other."""
     for location in locations:
         try:
-            with Session.open(location) as session:
+            with Session.open(location, reading=True) as session:
                 yield session_stats(session)
         except SessionFileError as error:
             warn(f"left out: {error}.")

@@ -79,10 +79,12 @@ class JsonlStorage:
         return cls(path)
 
     @classmethod
-    def open(cls, path: Path, *, in_turn: bool = False) -> JsonlStorage:
-        """An existing file. `in_turn` if the caller has the turn to write. Raises :class:`SessionFileError`."""
+    def open(cls, path: Path, *, in_turn: bool = False, reading: bool = False) -> JsonlStorage:
+        """An existing file. `in_turn` if the caller has the turn to write, `reading` if it never will: then others
+        are not told that it is there. Raises :class:`SessionFileError`.
+        """
         storage = cls(path)
-        storage._open_reader()
+        storage._open_reader(unseen=reading)
         try:
             # A size taken in turn lies at the end of a write, not in the middle of one.
             with nullcontext() if in_turn else turn(path, wait=_READ_WAIT):
@@ -204,7 +206,7 @@ class JsonlStorage:
 
     # --- reading
 
-    def _open_reader(self) -> None:
+    def _open_reader(self, *, unseen: bool = False) -> None:
         try:
             reader = _Descriptor(os.open(self._path, os.O_RDONLY | _BINARY | _NONBLOCK))
         except OSError as problem:
@@ -212,7 +214,7 @@ class JsonlStorage:
         if not stat.S_ISREG(os.fstat(reader.fd).st_mode):
             raise SessionFileError(self._path, "it is not a file; give the path of a session file")
         self._reader = reader
-        self._shared = announce_presence(reader.fd)
+        self._shared = not unseen and announce_presence(reader.fd)
 
     def _size(self) -> int:
         return os.fstat(self._fd).st_size
