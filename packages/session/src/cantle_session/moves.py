@@ -13,7 +13,7 @@ from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory
 from cantle_session.imports import behind
 from cantle_session.lines import encode_header
-from cantle_session.places import check_id, find_exactly, header_of, keep, opened_source
+from cantle_session.places import check_id, find_exactly, header_of, is_same_file, keep, opened_source
 from cantle_session.storage.jsonl import file_problem
 from cantle_session.storage.store import open_store
 
@@ -35,19 +35,22 @@ def move_session(
     another process has the session open, or there is one with its id already; then nothing has changed.
     """
     with opened_source(source) as storage:
+        where = storage.path or storage.location
         if storage.shared():
             text = "another process has this session open, so it was left where it is; end that one first"
-            raise SessionFileError(storage.path or storage.location, text)
+            raise SessionFileError(where, text)
         with storage.locked():
             for _ in storage.pull():
                 pass
             line, header = header_of(storage)
             check_id(header, storage)
             target = header if cwd is None else replace(header, cwd=absolute_directory(cwd))
-            if (there := find_exactly(place, header.id)) is not None and there != storage.location:
+            there = find_exactly(place, header.id)
+            if there is not None and not _is_at(storage, there):
                 text = f"the session {header.id} is there already, so this one was left where it is: {there}"
-                raise SessionFileError(storage.path or storage.location, text)
-            kept = keep(place, target, behind(line if target == header else encode_header(target), storage))
+                raise SessionFileError(where, text)
+            lines = behind(line if target == header else encode_header(target), storage)
+            kept = keep(place, target, lines, instead_of=storage.path)
             if os.name != "nt":
                 _remove(storage, kept)
     if os.name == "nt":  # where an open file cannot go
@@ -55,8 +58,14 @@ def move_session(
     return kept
 
 
+def _is_at(storage: Storage, location: str) -> bool:
+    return location == storage.location or is_same_file(Path(location), storage.path)
+
+
 def _remove(storage: Storage, kept: str) -> None:
     """Take away the session that is at `kept` now; where that fails, take that away again."""
+    if _is_at(storage, kept):
+        return
     if storage.path is None:
         store, _, _ = storage.location.rpartition("#")
         with closing(open_store(store)) as opened:

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from cantle_session.storage.port import Storage
     from cantle_session.storage.store import SessionStore
 
-__all__ = ["Place", "check_id", "find_exactly", "header_of", "keep", "opened_source", "store_at"]
+__all__ = [
+    "Place",
+    "check_id",
+    "find_exactly",
+    "header_of",
+    "is_same_file",
+    "keep",
+    "opened_source",
+    "store_at",
+]
 
 Place: TypeAlias = "str | os.PathLike[str] | SessionStore"
 """A folder that session files lie in, the location of a store, or a store."""
@@ -48,8 +57,12 @@ def header_of(storage: Storage) -> tuple[bytes, SessionHeader]:
     return line, header
 
 
-def keep(place: Place, header: SessionHeader, lines: Iterable[bytes]) -> str:
+def keep(
+    place: Place, header: SessionHeader, lines: Iterable[bytes], *, instead_of: Path | None = None
+) -> str:
     """Keep a session at `place`, whole or not at all, and never over another one; gives its location.
+
+    Only the file `instead_of`, which it is a new version of, may be where it belongs.
 
     `lines` begin with that of the header. An older version stays what it is in a file, and becomes the current one
     in a database.
@@ -57,21 +70,28 @@ def keep(place: Place, header: SessionHeader, lines: Iterable[bytes]) -> str:
     if isinstance(place, str | os.PathLike):
         if not is_database(place):
             path = Path(place).absolute() / session_file_name(header.timestamp, header.id)
-            write_whole(path, lines)
+            write_whole(path, lines, instead=is_same_file(path, instead_of))
             return str(path)
         assert isinstance(place, str)
         with closing(open_store(place)) as store:
-            return keep(store, header, lines)
+            return keep(store, header, lines, instead_of=instead_of)
     storage = place.create(header)
     try:
         if storage.path is not None:
-            write_whole(storage.path, lines)
+            write_whole(storage.path, lines, instead=is_same_file(storage.path, instead_of))
         else:
             with storage.locked():
                 storage.append(list(_current(header, lines)))
         return storage.location
     finally:
         storage.close()
+
+
+def is_same_file(path: Path, other: Path | None) -> bool:
+    try:
+        return other is not None and path.samefile(other)
+    except OSError:
+        return False
 
 
 def _current(header: SessionHeader, lines: Iterable[bytes]) -> Iterable[bytes]:

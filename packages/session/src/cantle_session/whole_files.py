@@ -18,14 +18,15 @@ _BLOCK = 1 << 20
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 
-def write_whole(path: Path, lines: Iterable[bytes]) -> None:
+def write_whole(path: Path, lines: Iterable[bytes], *, instead: bool = False) -> None:
     """Make the file `path` out of these lines, whole and on the disk, or not at all.
 
-    Raises :class:`SessionFileError` when that fails, or when there is a file already, which is left alone.
+    Raises :class:`SessionFileError` when that fails, or when there is a file already, which is left alone; with
+    `instead`, the new one takes its place.
     """
     from cantle_ai.new_files import new_file
 
-    if path.exists():
+    if path.exists() and not instead:
         raise _taken(path)
     try:
         _make_folder(path.parent)
@@ -33,7 +34,10 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> None:
             for block in _blocks(lines):
                 fresh.write(block)
             os.fsync(fresh.descriptor)
-            fresh.become(path)
+            if instead:
+                fresh.replace(path)
+            else:
+                fresh.become(path)
     except FileExistsError:
         raise _taken(path) from None
     except OSError as problem:
