@@ -50,6 +50,8 @@ Statement: TypeAlias = "tuple[str, Sequence[Value]]"
 _FIRST_PAGE, _LARGEST_PAGE = 64, 4096
 """Lines that are fetched at once, first and at most: more only while they are small."""
 _PAGE_BYTES = 1 << 20
+_NUMBER = 0xFFFFFFFF
+"""The part of a row that is the line's number."""
 _FIRST_MESSAGE = 4000
 """Characters of the first message that a list shows."""
 
@@ -71,6 +73,11 @@ class Database(Protocol):
     @property
     def location(self) -> str:
         """The store's, without a password."""
+        ...
+
+    @property
+    def holds(self) -> str:
+        """The condition that a line has some bytes in it."""
         ...
 
     @property
@@ -181,7 +188,21 @@ class DatabaseStorage:
             stop, size = stop - len(page), _next_size(size, page)
 
     def containing(self, text: bytes) -> Iterator[KeyedLine]:
-        return ((number, line) for number, line in self.backwards() if text in line)
+        if self._session is None:
+            return
+        own = sorted(self._own, reverse=True)
+        yield from ((number, line) for number, line in zip(own, self.read(own), strict=True) if text in line)
+        # The database looks, so that lines without it need not be carried here.
+        statement = (
+            "SELECT row, line FROM cantle_lines WHERE row >= ? AND row < ?"
+            f" AND {self._database.holds} ORDER BY row DESC"
+        )
+        stop = self._taken
+        while stop > 0:
+            start = max(0, stop - _FIRST_PAGE)
+            found = self._rows(statement, _row(self._session, start), _row(self._session, stop), text)
+            yield from ((_int(row) & _NUMBER, _bytes(line)) for row, line in found)
+            stop = start
 
     def pull(self) -> Iterator[KeyedLine]:
         if self._session is None:
@@ -447,7 +468,7 @@ class DatabaseStore:
         self._bring_index_up()
         found: dict[int, list[int]] = {}
         for row in self._database.with_words(terms):
-            found.setdefault(row >> 32, []).append(row & 0xFFFFFFFF)
+            found.setdefault(row >> 32, []).append(row & _NUMBER)
         return found
 
     def _bring_index_up(self) -> None:
@@ -507,7 +528,7 @@ def _lines_between(database: Database, session: int, start: int, stop: int) -> l
         _row(session, start),
         _row(session, stop),
     )
-    return [(_int(row) & 0xFFFFFFFF, _bytes(line)) for row, line in found]
+    return [(_int(row) & _NUMBER, _bytes(line)) for row, line in found]
 
 
 def _spoken(page: list[KeyedLine]) -> list[KeyedLine]:

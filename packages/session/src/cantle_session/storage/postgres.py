@@ -32,8 +32,8 @@ __all__ = ["PostgresDatabase", "PostgresStore"]
 _T = TypeVar("_T")
 
 _COMMENT = "Cantle sessions, format 1"
-_LOCK_CLASS = 0x43414E54
-"""The first half of our advisory locks; the second is the number of a session, or 0 while tables are made."""
+_TABLES_LOCK = 0x43414E54
+"""The advisory lock of who makes the tables."""
 _DEFAULTS = {
     "connect_timeout": "10",
     "application_name": "cantle",
@@ -71,6 +71,7 @@ class PostgresStore(DatabaseStore):
 class PostgresDatabase:
     """A connection to a server."""
 
+    holds = "position(?::bytea IN line) > 0"
     has_index = True
 
     def __init__(self, location: str, address: str) -> None:
@@ -227,7 +228,7 @@ class PostgresDatabase:
         connection.execute("SET client_encoding = 'UTF8'")
         if not self._has_tables(connection):
             with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCK_CLASS,))
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_TABLES_LOCK,))
                 if not self._has_tables(connection):
                     for statement in _TABLES.format(comment=_COMMENT).split(";"):
                         connection.execute(statement)
@@ -280,12 +281,16 @@ def _begin(connection: psycopg.Connection, session: int | None) -> Row | None:
 
 
 def _join(connection: psycopg.Connection, session: int) -> bool:
-    connection.execute("SELECT pg_advisory_lock_shared(%s, %s)", (_LOCK_CLASS, session))
+    # The table's number is part of the lock: several schemas of a database may have sessions.
+    connection.execute(
+        "SELECT pg_advisory_lock_shared('cantle_sessions'::regclass::oid::bigint << 32 | %s)", (session,)
+    )
     (others,) = connection.execute(
-        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s"
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
+        " AND classid = 'cantle_sessions'::regclass::oid AND objid = %s"
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         " AND pid <> pg_backend_pid()",
-        (_LOCK_CLASS, session),
+        (session,),
     ).fetchone()
     return bool(others)
 

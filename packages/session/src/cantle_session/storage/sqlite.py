@@ -63,6 +63,8 @@ class SqliteStore(DatabaseStore):
 class SqliteDatabase:
     """A connection to a file. One that is not there has no rows."""
 
+    holds = "instr(line, ?) > 0"
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
