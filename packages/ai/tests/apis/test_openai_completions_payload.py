@@ -257,6 +257,16 @@ def test_images_of_results_for_a_model_without_eyes():
     assert "image" in sent[2]["content"]
 
 
+def test_two_answers_have_a_message_of_the_user_between_them():
+    sent = messages(
+        user(), answer(TextContent("a"), stop="stop"), answer(TextContent("b"), stop="stop"), user()
+    )
+    assert [message["role"] for message in sent] == ["user", "assistant", "user", "assistant", "user"]
+    assert sent[2]["content"] == "(What was said here has been taken out of the conversation.)"
+    sent = messages(user(), READING, result(TextContent("r")), answer(TextContent("b"), stop="stop"), user())
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant", "user"]
+
+
 def test_failed_answers_and_orphans_do_not_go_out():
     failed = answer(TextContent("half"), stop="error")
     sent = messages(user("1"), failed, user("2"), READING, user("3"))

@@ -35,6 +35,8 @@ _RULES = ReplayRules(call_id=fitting_id(NAME_CHARACTERS, 40, prefix="call_"), th
 _IMAGES_BELOW = "(the result is an image, which follows)"
 _IMAGES_LEAD = "Images from the tool results above:"
 _AFTER_RESULTS = b'{"role":"assistant","content":"The tool results have been read."}'
+_BETWEEN_ANSWERS = b'{"role":"user","content":"(What was said here has been taken out of the conversation.)"}'
+"""Where an edit left two answers behind one another, which servers that want the roles to alternate refuse."""
 
 
 class ChatMessages(EncodedMessages):
@@ -98,6 +100,8 @@ class MessageEncoder:
             if after_results and isinstance(message, UserMessage):
                 if self._compat.requires_assistant_after_tool_result:
                     encoded.parts.append(_AFTER_RESULTS)
+            if last is not None and _is_answer(turn) and _is_answer(last[1]):
+                encoded.parts.append(_BETWEEN_ANSWERS)
             last = (len(encoded.parts), turn)
             encoded.parts.append(kept_bytes(turn, self._key, self._plain))
             if turn.ids:
@@ -165,6 +169,10 @@ class MessageEncoder:
         if self._compat.requires_tool_result_name:
             plain["name"] = fitting_name(message.tool_name)
         return plain
+
+
+def _is_answer(turn: Turn) -> bool:
+    return isinstance(turn.message, AssistantMessage)
 
 
 def _content(blocks: Sequence[TextContent | ImageContent]) -> Json:
