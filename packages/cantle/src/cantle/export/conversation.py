@@ -1,0 +1,494 @@
+"""What each entry of a session shows, and the chains of entries with their forks.
+
+The page's address is its state: `#e-<entry id>` and `#w…` name a place, and the style sheet shows the branch on
+which that place is. So branches are chosen by links, without a script, and a place can be passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from cantle.export.branches import Chain, Fork, Way
+from cantle.export.code import code_block
+from cantle.export.entry_texts import anchors, clock, day, gist, labels, one_line, pretty_json
+from cantle.export.figures import counted, dollars, lasting, prompt_tokens, tokens, usage_of
+from cantle.export.markup import EMPTY, Html, joined, plain, tag, text
+from cantle.export.prose import as_typed, rendered
+from cantle.export.tool_calls import folded, image, result_alone, tool_call
+from cantle_ai.codec import Json, JsonObject
+from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall, UserContent
+from cantle_ai.messages import AssistantMessage, ToolResultMessage, UnknownMessage, UserMessage
+from cantle_ai.usage import Usage, total_usage
+from cantle_session.entries import (
+    BranchSummaryEntry,
+    CompactionEntry,
+    ContextEditEntry,
+    CustomEntry,
+    CustomMessageEntry,
+    Entry,
+    LabelEntry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionInfoEntry,
+    ThinkingLevelChangeEntry,
+    UsageEntry,
+)
+from cantle_session.messages import (
+    BashExecutionMessage,
+    BranchSummaryMessage,
+    CompactionSummaryMessage,
+    ExtensionMessage,
+)
+
+__all__ = ["Conversation", "way_anchor"]
+
+_NEIGHBOURS = 2
+"""Ways before and after the present one that a fork offers by name; the outline has all."""
+_LOOK = 60
+"""Entries at which a way is looked for a line that tells what it is about."""
+
+
+class Conversation:
+    """The entries of a session, ready to be written."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.entries = entries
+        self.anchors = anchors(entries)
+        self.labels = labels(entries)
+        self._places = {entry.id: position for position, entry in enumerate(entries)}
+
+    def pieces(self, chain: Chain) -> Iterator[Html]:
+        """The chain, piece by piece, with everything that lies in it."""
+        today = ""
+        run: list[int] = []
+        for item in chain.items:
+            if isinstance(item, int):
+                run.append(item)
+                continue
+            yield from self._run(run, today)
+            today = self._day_of(run) or today
+            run = []
+            yield from self._fork(item)
+        yield from self._run(run, today)
+
+    def title_of(self, way: Way, chain: Chain) -> str:
+        """What a way on is about, in one line."""
+        first = self.entries[way.first]
+        ahead = [item for item in chain.items[:_LOOK] if isinstance(item, int)] if way.chain else [way.first]
+        for position in ahead:
+            entry = self.entries[position]
+            if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+                return gist(entry, 70)
+        return gist(first, 70)
+
+    # --- forks
+
+    def _fork(self, fork: Fork) -> Iterator[Html]:
+        titles = [self.title_of(way, way.chain or Chain()) for way in fork.ways]
+        yield Html('<div class="fork">')
+        yield self._choices(fork, titles, fork.main)
+        for way in fork.ways:
+            if way.chain is not None:
+                yield Html(f'<section class="way" id="{way_anchor(fork, way)}">')
+                yield self._choices(fork, titles, way)
+                yield from self.pieces(way.chain)
+                yield Html("</section>")
+        yield Html("</div>")
+
+    def _choices(self, fork: Fork, titles: list[str], here: Way | None) -> Html:
+        """The ways on from a fork, as links; the present one is marked."""
+        count = len(fork.ways)
+        at = here.number if here is not None else count
+        low, high = max(1, at - _NEIGHBOURS), min(count, at + _NEIGHBOURS)
+        numbers = [1, *range(max(low, 2), min(high, count - 1) + 1), *([count] if count > 1 else [])]
+        links = []
+        for before, number in zip([0, *numbers], numbers, strict=False):
+            if number > before + 1:
+                links.append(tag("li", text(f"{number - before - 1} more"), class_="more"))
+            links.append(tag("li", self._choice(fork, fork.ways[number - 1], titles[number - 1], here)))
+        if fork.main is None:
+            stands = tag(
+                "a",
+                tag("b", text("The session stands here")),
+                href=f"#{way_anchor(fork, None)}",
+                aria_current="true" if here is None else None,
+            )
+            links.insert(0, tag("li", stands))
+        name = f"{at} of {count} ways on" if here is not None else counted(count, "way on", "ways on")
+        return tag(
+            "nav",
+            tag("p", text(name)),
+            tag("ul", *links),
+            class_="ways",
+            aria_label="Branches from here",
+            id=way_anchor(fork, here) if here is fork.main else None,
+        )
+
+    def _choice(self, fork: Fork, way: Way, title: str, here: Way | None) -> Html:
+        when = self.entries[way.first].timestamp
+        about = " · ".join(
+            filter(None, (counted(way.messages, "message"), f"{day(when)} {clock(when)}".strip()))
+        )
+        return tag(
+            "a",
+            tag("b", text(f"{way.number}")),
+            tag("span", text(title)),
+            tag("small", text(about)),
+            href=f"#{way_anchor(fork, way)}",
+            aria_current="true" if way is here else None,
+        )
+
+    # --- entries in a row
+
+    def _run(self, run: list[int], today: str) -> Iterator[Html]:
+        results = self._results(run)
+        claimed = set(results.values())
+        turns = self._turns(run)
+        speaker = ""
+        shown = [position for position in run if position not in claimed]
+        for is_note, group in groupby(shown, lambda position: _is_note(self.entries[position])):
+            if is_note:
+                yield tag("div", *(self._note(position) for position in group), class_="notes")
+                continue
+            for position in group:
+                entry = self.entries[position]
+                if (date := day(entry.timestamp)) and date != today:
+                    yield tag("p", text(date), class_="day")
+                    today = date
+                said = self._entry(position, results, turns, speaker)
+                speaker = _speaker(entry)
+                yield said
+
+    def _day_of(self, run: list[int]) -> str:
+        return next(
+            (date for position in reversed(run) if (date := day(self.entries[position].timestamp))), ""
+        )
+
+    def _results(self, run: list[int]) -> dict[tuple[int, str], int]:
+        """For each call, by the position of its answer and its id, the position of its result."""
+        found: dict[tuple[int, str], int] = {}
+        open_calls: dict[str, int] = {}
+        for position in run:
+            entry = self.entries[position]
+            message = entry.message if isinstance(entry, MessageEntry) else None
+            if isinstance(message, AssistantMessage):
+                open_calls = {call.id: position for call in message.tool_calls}
+            elif isinstance(message, ToolResultMessage) and message.tool_call_id in open_calls:
+                found[open_calls.pop(message.tool_call_id), message.tool_call_id] = position
+        return found
+
+    def _turns(self, run: list[int]) -> dict[int, list[int]]:
+        """The answers of each turn of the model, by the position of the last one."""
+        turns: dict[int, list[int]] = {}
+        turn: list[int] = []
+        for position in run:
+            speaker = _speaker(self.entries[position])
+            if speaker and not speaker.startswith(_ANSWER):
+                turn = []
+            elif speaker.startswith(_ANSWER):
+                if turn:
+                    del turns[turn[-1]]
+                turn.append(position)
+                turns[position] = turn
+        return turns
+
+    def _entry(
+        self, position: int, results: dict[tuple[int, str], int], turns: dict[int, list[int]], speaker: str
+    ) -> Html:
+        entry = self.entries[position]
+        match entry:
+            case MessageEntry(message=UserMessage() as message):
+                return self._article("user", "You", position, _content(message.content))
+            case MessageEntry(message=AssistantMessage() as answer):
+                return self._answer(position, answer, results, turns.get(position), speaker)
+            case MessageEntry(message=ToolResultMessage() as result):
+                return self._article(
+                    "answer more", "", position, result_alone(result, f"{self.anchors[position]}-r")
+                )
+            case MessageEntry(message=BashExecutionMessage() as command):
+                return self._article("shell", "You, in the shell", position, _shell(command))
+            case MessageEntry(message=ExtensionMessage() as note):
+                return self._extension(position, note.custom_type, note.content, note.details, note.display)
+            case CustomMessageEntry():
+                return self._extension(
+                    position, entry.custom_type, entry.content, entry.details, entry.display
+                )
+            case MessageEntry(message=BranchSummaryMessage() as message):
+                return self._summary(position, "Summary of another branch", message.summary, None, None)
+            case BranchSummaryEntry():
+                return self._summary(
+                    position, "Summary of another branch", entry.summary, entry.usage, entry.details
+                )
+            case MessageEntry(message=CompactionSummaryMessage() as message):
+                return self._summary(position, _compacted(message.tokens_before), message.summary, None, None)
+            case CompactionEntry():
+                title = _compacted(entry.tokens_before or 0)
+                return self._summary(position, title, entry.summary, entry.usage, entry.details)
+            case MessageEntry(message=UnknownMessage(raw={"role": "system"} as raw)):
+                return self._article("raw", "", position, _system(raw))
+        return self._article(
+            "raw", "", position, _raw(f"An entry of the type {entry.type!r}", entry.to_json())
+        )
+
+    def _article(self, kind: str, author: str, position: int, *body: Html) -> Html:
+        entry = self.entries[position]
+        label = self.labels.get(entry.id)
+        head = []
+        if author:
+            head.append(tag("b", text(author)))
+        if label:
+            head.append(tag("mark", text(one_line(label, 80))))
+        if author or label:
+            head.append(self._time(position))
+        return tag(
+            "article",
+            tag("header", *head) if head else EMPTY,
+            *body,
+            class_=f"entry {kind}",
+            id=self.anchors[position],
+        )
+
+    def _time(self, position: int) -> Html:
+        stamp = self.entries[position].timestamp
+        shown = tag("time", text(clock(stamp)), datetime=stamp, title=stamp) if clock(stamp) else text("#")
+        return tag("a", shown, class_="at", href=f"#{self.anchors[position]}")
+
+    def _answer(
+        self,
+        position: int,
+        answer: AssistantMessage,
+        results: dict[tuple[int, str], int],
+        turn: list[int] | None,
+        speaker: str,
+    ) -> Html:
+        blocks = [self._block(position, block, results) for block in answer.content]
+        follows = _speaker(self.entries[position]) == speaker
+        figures = [] if answer.usage == Usage() else [tag("footer", text(_figures(answer)), class_="figures")]
+        if turn is not None and len(turn) > 1:
+            figures.append(tag("footer", text(self._turn(turn)), class_="turn"))
+        elif turn is not None and figures:
+            figures = [tag("footer", text(_figures(answer)))]
+        author = "" if follows else answer.model or "Assistant"
+        kind = "answer more" if follows else "answer"
+        return self._article(kind, author, position, *blocks, _ending(answer), *figures)
+
+    def _block(self, position: int, block: object, results: dict[tuple[int, str], int]) -> Html:
+        match block:
+            case TextContent():
+                return tag("div", rendered(block.text), class_="prose") if block.text.strip() else EMPTY
+            case ThinkingContent():
+                return _thinking(block)
+            case ToolCall():
+                at = results.get((position, block.id))
+                entry = None if at is None else self.entries[at]
+                message = entry.message if isinstance(entry, MessageEntry) else None
+                result = message if isinstance(message, ToolResultMessage) else None
+                return tool_call(block, result, None if at is None else self.anchors[at])
+        raw = block.to_json() if hasattr(block, "to_json") else None
+        return _raw("A part of a kind that is not known here", raw)
+
+    def _turn(self, turn: list[int]) -> str:
+        """A turn of several answers in one line."""
+        answers = [self.entries[position] for position in turn]
+        usage = total_usage(filter(None, map(usage_of, answers)))
+        return f"{counted(len(turn), 'answer')} · {_usage(usage)}"
+
+    def _extension(
+        self, position: int, name: str, content: str | Sequence[UserContent], details: Json, display: bool
+    ) -> Html:
+        author = f"{one_line(name, 60)} (extension)"
+        body = [_content(content)]
+        if details is not None:
+            body.append(_raw("Details", details))
+        if display:
+            return self._article("extension", author, position, *body)
+        hidden = folded(
+            text(f"A note of {author} that is not shown in the conversation"), *body, class_="raw"
+        )
+        return self._article("raw", "", position, hidden)
+
+    def _summary(self, position: int, title: str, summary: str, usage: Usage | None, details: Json) -> Html:
+        files = [joined(_files(details))] if isinstance(details, dict) else []
+        cost = [] if usage is None else [tag("footer", text(_usage(usage)))]
+        body = folded(
+            text(title), tag("div", rendered(summary), class_="prose"), *files, *cost, class_="summary"
+        )
+        return self._article("between", "", position, body)
+
+    # --- what is no message
+
+    def _note(self, position: int) -> Html:
+        entry = self.entries[position]
+        match entry:
+            case ModelChangeEntry():
+                said = text(f"Model {one_line(f'{entry.provider}/{entry.model_id}')}")
+            case ThinkingLevelChangeEntry():
+                said = text(f"Thinking {one_line(entry.thinking_level)}")
+            case SessionInfoEntry():
+                said = text(f"Named “{one_line(entry.name)}”" if entry.name else "Name taken away")
+            case LabelEntry():
+                what = f"Label “{one_line(entry.label)}” on " if entry.label else "Label taken from "
+                said = joined([text(what), self._link(entry.target_id)])
+            case ContextEditEntry():
+                said = self._edit(entry)
+            case UsageEntry():
+                said = text(f"{one_line(entry.kind)}: {one_line(entry.model)}, {_usage(entry.usage)}")
+            case CustomEntry():
+                said = folded(
+                    text(f"State of {one_line(entry.custom_type)}"),
+                    code_block(pretty_json(entry.data), "json"),
+                    class_="raw",
+                )
+            case _:
+                said = text(one_line(entry.type))
+        return tag("div", said, class_="note", id=self.anchors[position])
+
+    def _edit(self, entry: ContextEditEntry) -> Html:
+        target = self._link(entry.target_id)
+        if entry.replacement is None:
+            return joined([text("From here on the model no longer sees "), target])
+        content = entry.replacement["content"]
+        shown = content if isinstance(content, str) else pretty_json(content)
+        what = joined([text("From here on the model sees other words for "), target])
+        return joined([what, folded(text("The other words"), code_block(shown), class_="raw")])
+
+    def _link(self, entry_id: str) -> Html:
+        place = self._places.get(entry_id)
+        if place is None:
+            return text("an entry that is not there")
+        return tag("a", text(gist(self.entries[place], 50)), href=f"#{self.anchors[place]}")
+
+
+def way_anchor(fork: Fork, way: Way | None) -> str:
+    """The name of the place where a way begins; of the fork itself, for the one that goes on in the chain."""
+    return f"f{fork.number}" if way is fork.main or way is None else f"w{fork.number}-{way.number}"
+
+
+_ANSWER = "answer "
+
+
+def _speaker(entry: Entry) -> str:
+    """Who says it, so that what one says in a row stands under one name; empty for what interrupts nobody."""
+    match entry:
+        case MessageEntry(message=AssistantMessage() as answer):
+            return f"{_ANSWER}{answer.provider}/{answer.model}"
+        case MessageEntry(message=ToolResultMessage()):
+            return ""
+        case MessageEntry(message=message):
+            return message.role
+    return "" if _is_note(entry) else entry.type
+
+
+def _is_note(entry: Entry) -> bool:
+    return isinstance(
+        entry,
+        ModelChangeEntry
+        | ThinkingLevelChangeEntry
+        | SessionInfoEntry
+        | LabelEntry
+        | ContextEditEntry
+        | UsageEntry
+        | CustomEntry,
+    )
+
+
+def _content(content: str | Sequence[UserContent]) -> Html:
+    if isinstance(content, str):
+        return as_typed(content)
+    parts = []
+    for block in content:
+        match block:
+            case TextContent():
+                parts.append(as_typed(block.text))
+            case ImageContent():
+                parts.append(image(block))
+            case _:
+                parts.append(_raw("A part of a kind that is not known here", block.to_json()))
+    return joined(parts)
+
+
+def _thinking(block: ThinkingContent) -> Html:
+    if not block.thinking.strip():
+        return (
+            tag("p", text("Thought, in a form that only its provider reads."), class_="aside")
+            if block.redacted
+            else EMPTY
+        )
+    line = joined(
+        [tag("b", text("Thought")), tag("span", text(one_line(block.thinking, 140)), class_="what")],
+        Html(" "),
+    )
+    return folded(line, tag("div", rendered(block.thinking), class_="prose"), class_="thinking")
+
+
+def _ending(answer: AssistantMessage) -> Html:
+    match answer.stop_reason:
+        case "error":
+            reason = (
+                f"The request failed: {answer.error_message}"
+                if answer.error_message
+                else "The request failed."
+            )
+        case "aborted":
+            reason = "Stopped before it was finished."
+        case "length":
+            reason = "Cut where the answer reached its longest."
+        case _:
+            return EMPTY
+    return tag("p", text(reason), class_="ending")
+
+
+def _figures(answer: AssistantMessage) -> str:
+    parts = [_usage(answer.usage)]
+    if answer.duration_ms is not None:
+        parts.append(lasting(answer.duration_ms))
+    return " · ".join(parts)
+
+
+def _usage(usage: Usage) -> str:
+    sent = prompt_tokens(usage)
+    cached = f" ({usage.cache_read / sent:.0%} cached)" if sent and usage.cache_read else ""
+    return f"{tokens(sent)} in{cached} · {tokens(usage.output)} out · {dollars(usage)}"
+
+
+def _shell(command: BashExecutionMessage) -> Html:
+    state = f"exit {command.exit_code}" if command.exit_code else "stopped" if command.cancelled else ""
+    parts = [code_block(command.command, "bash", class_="code command")]
+    shown = plain(command.output).rstrip("\n")
+    parts.append(
+        code_block(shown, class_="code out")
+        if shown
+        else tag("p", text("It printed nothing."), class_="aside")
+    )
+    remarks = [
+        state,
+        "the output is cut" if command.truncated else "",
+        "no model saw it" if command.exclude_from_context else "",
+    ]
+    remark = ", ".join(filter(None, remarks))
+    if remark:
+        parts.append(tag("p", text(remark), class_="aside"))
+    return joined(parts)
+
+
+def _compacted(tokens_before: float) -> str:
+    size = f"{tokens(int(tokens_before))} tokens of " if 0 < tokens_before < 1e15 else ""
+    return f"{size}history summed up here"
+
+
+def _files(details: JsonObject) -> Iterator[Html]:
+    for key, name in (("modifiedFiles", "Changed"), ("readFiles", "Read")):
+        listed = details.get(key)
+        paths = [path for path in listed if isinstance(path, str)] if isinstance(listed, list) else []
+        if paths:
+            names = joined((tag("code", text(path)) for path in paths), Html(" "))
+            yield tag("p", tag("b", text(f"{name} ")), names, class_="files")
+
+
+def _system(raw: JsonObject) -> Html:
+    return _raw("The system prompt of that time, as it was recorded; it is not sent again", raw)
+
+
+def _raw(title: str, value: Json) -> Html:
+    return folded(text(title), code_block(pretty_json(value), "json"), class_="raw")
