@@ -204,16 +204,21 @@ async def create_agent_session(
 
 def sessions_directory(
     cwd: Path, paths: ConfigPaths, settings: Settings, *, explicit: str | Path | None = None
-) -> Path:
-    """The folder that holds the sessions of `cwd`.
+) -> Path | str:
+    """The folder that holds the sessions of `cwd`, or the location of the database.
 
     `explicit` (`--session-dir`), `CANTLE_SESSION_DIR` and the `sessionDir` setting, the project's before the
-    user's, name it outright and count from `cwd`; otherwise it is the one for `cwd` under `sessions/`.
+    user's, name it outright and count from `cwd`; otherwise it is the folder for `cwd` under `sessions/`.
     """
     chosen = explicit or os.environ.get("CANTLE_SESSION_DIR") or read_session_dir(cwd) or settings.session_dir
-    if chosen:
-        return cwd / user_path(str(chosen))
-    return session_folder(cwd, paths.sessions)
+    if not chosen:
+        return session_folder(cwd, paths.sessions)
+    kind, mark, path = str(chosen).partition(":")
+    if mark and kind == "sqlite":
+        return f"sqlite:{cwd / user_path(path)}" if path else "sqlite:"
+    if mark and kind in ("postgresql", "postgres"):
+        return str(chosen)
+    return cwd / user_path(str(chosen))
 
 
 def _folder(cwd: str | Path | None, session: Session | None) -> Path:

@@ -68,6 +68,8 @@ class Settings:
     def with_project(self, cwd: Path) -> Settings:
         """These settings, and over them those of a trusted project. Raises :class:`ConfigurationFileError`."""
         local = _checked(project_directory(cwd) / "settings.json")
+        if _names_server(local.get("sessionDir")):
+            del local["sessionDir"]
         return Settings(*self._layers, {key: value for key, value in local.items() if key not in USER_ONLY})
 
     def get(self, key: str) -> Json:
@@ -239,13 +241,20 @@ def read_session_dir(cwd: Path) -> str | None:
     """A project's `sessionDir`, the one setting that is read before trust is decided.
 
     Nothing else of the file is looked at, and a file that cannot be used says nothing: it may never be trusted.
+    That of a database server says nothing either: a project must not send its user's sessions elsewhere.
     """
     try:
         raw = read_json_file(project_directory(cwd) / "settings.json")
     except ConfigurationFileError:
         return None
     value = (raw or {}).get("sessionDir")
-    return value if isinstance(value, str) and value and _is_path(value) else None
+    if not isinstance(value, str) or not value or _names_server(value):
+        return None
+    return value if _is_path(value) else None
+
+
+def _names_server(value: Json) -> bool:
+    return isinstance(value, str) and value.startswith(("postgresql:", "postgres:"))
 
 
 def save_settings(path: Path, changes: Mapping[str, Json]) -> None:

@@ -83,13 +83,18 @@ class Session:
         session_id: str | None = None,
         parent: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """A new session for the working directory `cwd`, kept in `directory`, which is made when it is needed, or in
-        a store.
+        """A new session for the working directory `cwd`, kept in `directory`, which is made when it is needed; in a
+        store, or at the location of one, such as `sqlite:sessions.db`.
 
         `parent` is the file of the session that this one came from. Raises ValueError for a `session_id` that
         cannot be part of a file name.
         """
         header = _new_header(cwd, session_id, parent)
+        if isinstance(directory, str) and ":" in directory:
+            from cantle_session.storage.store import is_database, open_store
+
+            if is_database(directory):
+                directory = open_store(directory)
         if isinstance(directory, str | os.PathLike):
             file = Path(directory) / session_file_name(header.timestamp, header.id)
             storage: Storage = JsonlStorage.create(file)
@@ -119,7 +124,7 @@ class Session:
             from cantle_session.storage.store import is_database, open_storage
 
             if is_database(location):
-                return cls.of(open_storage(location))
+                return cls.of(open_storage(location, reading=reading))
         return cls.of(JsonlStorage.open(Path(location).absolute(), reading=reading))
 
     @classmethod
@@ -134,10 +139,10 @@ class Session:
     @classmethod
     def _of(cls, storage: Storage) -> Self:
         lines = storage.lines()
-        first = next(lines, None)
-        header = None if first is None else decode_header(first[1])
+        key, line = next(lines, (0, b""))
+        header = decode_header(line)
         if header is None:
-            what = "it is empty" if first is None else "its first line is not the header of a session"
+            what = "its first line is not the header of a session" if line else "it is empty"
             where = storage.path or storage.location
             raise SessionFileError(where, f"{what}; it was left as it is, give the path of a session file")
         if header.version < VERSION and isinstance(storage, JsonlStorage):
@@ -150,6 +155,8 @@ class Session:
         kept = Kept(storage)
         if header.version > VERSION:
             kept.warn(f"version {header.version} is newer than {VERSION}, the one that is known here")
+        if header.odd_version is not None:
+            kept.warn(f"says version {header.odd_version}, which is none; it is read as {VERSION}", key)
         kept.begin(lines)
         return cls(header, kept)
 

@@ -131,8 +131,17 @@ class Database(Protocol):
 class DatabaseStorage:
     """The lines of one session in a database."""
 
-    def __init__(self, database: Database, session_id: str, header: SessionHeader | None = None) -> None:
-        """A session that is there; with `header` a new one, which the first :meth:`append` makes."""
+    def __init__(
+        self,
+        database: Database,
+        session_id: str,
+        header: SessionHeader | None = None,
+        *,
+        reading: bool = False,
+    ) -> None:
+        """A session that is there; with `header` a new one, which the first :meth:`append` makes. `reading` if
+        others need not know that it is open.
+        """
         self._database = database
         self._id = session_id
         self._header = header
@@ -146,16 +155,16 @@ class DatabaseStorage:
         self._shared = False
         self._closed = False
         if header is None:
-            self._enter()
+            self._enter(reading)
 
-    def _enter(self) -> None:
+    def _enter(self, reading: bool) -> None:
         found = self._database.rows("SELECT session, lines FROM cantle_sessions WHERE id = ?", self._id)
         if not found:
             raise SessionFileError(
                 self.location, "there is no such session; list the sessions to see which there are"
             )
         self._session, self._taken = _int(found[0][0]), _int(found[0][1])
-        self._shared = self._database.join(self._session, self._id)
+        self._shared = not reading and self._database.join(self._session, self._id)
 
     @property
     def path(self) -> None:
@@ -366,17 +375,17 @@ class DatabaseStore:
         except ValueError as problem:
             raise SessionFileError(self.location, str(problem)) from None
 
-    def session(self, session_id: str) -> DatabaseStorage:
+    def session(self, session_id: str, *, reading: bool = False) -> DatabaseStorage:
         """The lines of the session of this id."""
         database = self._connect()
         try:
-            return DatabaseStorage(database, session_id)
+            return DatabaseStorage(database, session_id, reading=reading)
         except BaseException:
             database.close()
             raise
 
-    def open(self, location: str) -> DatabaseStorage:
-        return self.session(self._id_in(location))
+    def open(self, location: str, *, reading: bool = False) -> DatabaseStorage:
+        return self.session(self._id_in(location), reading=reading)
 
     def sessions(self, *, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
         return [info for _, info in self._listed(cwd)]

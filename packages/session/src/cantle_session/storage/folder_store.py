@@ -43,8 +43,8 @@ class FolderStore:
         folder = session_folder(header.cwd, self._folder) if self._by_directory else self._folder
         return JsonlStorage.create(folder / session_file_name(header.timestamp, header.id))
 
-    def open(self, location: str) -> JsonlStorage:
-        return JsonlStorage.open(Path(location).absolute())
+    def open(self, location: str, *, reading: bool = False) -> JsonlStorage:
+        return JsonlStorage.open(Path(location).absolute(), reading=reading)
 
     def sessions(self, *, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
         if not self._by_directory:

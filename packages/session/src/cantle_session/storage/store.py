@@ -41,8 +41,8 @@ class SessionStore(Protocol):
         """A place for a new session. Nothing is kept before the first append, which fails if there is one of this id."""
         ...
 
-    def open(self, location: str) -> Storage:
-        """The lines of a session of this store."""
+    def open(self, location: str, *, reading: bool = False) -> Storage:
+        """The lines of a session of this store. `reading` if they are only read: then others are not told that it is open."""
         ...
 
     def sessions(self, *, cwd: str | os.PathLike[str] | None = None) -> list[SessionInfo]:
@@ -103,15 +103,15 @@ def open_store(location: str | os.PathLike[str]) -> SessionStore:
     return PostgresStore(location)
 
 
-def open_storage(location: str | os.PathLike[str]) -> Storage:
-    """The lines of the session at a location.
+def open_storage(location: str | os.PathLike[str], *, reading: bool = False) -> Storage:
+    """The lines of the session at a location. `reading` as for :meth:`SessionStore.open`.
 
     Raises :class:`~cantle_session.errors.SessionFileError` when they cannot be opened.
     """
     if not is_database(location):
         from cantle_session.storage.jsonl import JsonlStorage
 
-        return JsonlStorage.open(Path(location).absolute())
+        return JsonlStorage.open(Path(location).absolute(), reading=reading)
     assert isinstance(location, str)
     store, mark, session_id = location.rpartition("#")
     if not mark or not session_id:
@@ -120,10 +120,10 @@ def open_storage(location: str | os.PathLike[str]) -> Storage:
     if location.startswith("sqlite:"):
         from cantle_session.storage.sqlite import SqliteStore
 
-        return SqliteStore(store).session(session_id)
+        return SqliteStore(store).session(session_id, reading=reading)
     from cantle_session.storage.postgres import PostgresStore
 
-    return PostgresStore(store).session(session_id)
+    return PostgresStore(store).session(session_id, reading=reading)
 
 
 _POSTGRES = ("postgresql://", "postgres://")
