@@ -28,9 +28,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Self, TypeAlias, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cantle_agent.messages import AgentMessage
-from cantle_ai.codec import Json, JsonObject, unknown_fields
+from cantle_ai.codec import Json, JsonObject, encode_json, unknown_fields
 from cantle_ai.content import UserContent
 from cantle_ai.usage import Usage
 from cantle_session.messages import agent_message_from_json, content_of, content_to_json
@@ -59,7 +60,9 @@ VERSION = 3
 
 
 class SessionHeader(Struct, frozen=True, kw_only=True):
-    """The first line. `version` is what the file says, 1 where it says nothing."""
+    """The first line. `version` is what the file says, 1 where it says nothing, the current one where it says what
+    can be no version; that stands in `extra` then.
+    """
 
     id: str
     timestamp: str
@@ -79,6 +82,18 @@ class SessionHeader(Struct, frozen=True, kw_only=True):
         if self.parent_session is not None:
             raw["parentSession"] = self.parent_session
         return raw if self.extra is None else {**raw, **self.extra}
+
+    @property
+    def odd_version(self) -> str | None:
+        """What the file says that can be no version, as JSON; None where it says one, or nothing."""
+        if self.extra is None or "version" not in self.extra:
+            return None
+        return encode_json(self.extra["version"]).decode()
+
+    def current(self) -> SessionHeader:
+        """The header of lines that were upgraded: the same, of the current version, or a newer one."""
+        extra = {key: value for key, value in (self.extra or {}).items() if key != "version"}
+        return replace(self, version=max(self.version, VERSION), extra=extra or None)
 
 
 _Fields: TypeAlias = tuple[tuple[str, str, type | tuple[type, ...]], ...]

@@ -7,10 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from cantle_session.branch_lines import branch_lines
-from cantle_session.entries import VERSION
 from cantle_session.lines import encode_header
 from cantle_session.whole_files import write_whole
 
@@ -28,6 +25,6 @@ def export_jsonl(session: Session, file: str | os.PathLike[str], *, leaf: str | 
     written or is there already.
     """
     path = Path(file).absolute()
-    header = replace(session.header, version=max(session.header.version, VERSION))
-    write_whole(path, chain([encode_header(header)], branch_lines(session, leaf)))
+    header = encode_header(session.header.current())
+    write_whole(path, chain([header], branch_lines(session, leaf)))
     return path

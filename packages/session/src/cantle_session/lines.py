@@ -84,13 +84,14 @@ def decode_header(line: bytes) -> SessionHeader | None:
         case {"type": "session", "id": str(session_id)}:
             version, parent = raw.get("version", 1), raw.get("parentSession")
             cwd, timestamp = raw.get("cwd"), raw.get("timestamp")
+            known = type(version) is int
             return SessionHeader(
                 id=session_id,
                 timestamp=timestamp if isinstance(timestamp, str) else "",
                 cwd=cwd if isinstance(cwd, str) else "",
                 version=version if type(version) is int else VERSION,
                 parent_session=parent if isinstance(parent, str) else None,
-                extra=unknown_fields(raw, _HEADER_KEYS),
+                extra=unknown_fields(raw, _HEADER_KEYS if known else _HEADER_KEYS - {"version"}),
             )
     return None
 

@@ -34,7 +34,7 @@ def move_session(
     whole of it is in its new place, on the disk. Raises :class:`~cantle_session.errors.SessionFileError` when
     another process has the session open, or there is one with its id already; then nothing has changed.
     """
-    with opened_source(source) as storage:
+    with opened_source(source, reading=False) as storage:
         where = storage.path or storage.location
         if storage.shared():
             text = "another process has this session open, so it was left where it is; end that one first"

@@ -14,12 +14,14 @@ from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.folders import session_file_name
 from cantle_session.lines import decode_header
 from cantle_session.stamps import check_session_id
+from cantle_session.storage.jsonl import JsonlStorage
 from cantle_session.storage.store import is_database, open_storage, open_store
 from cantle_session.whole_files import write_whole
 
 if TYPE_CHECKING:
+    from cantle_session.storage.jsonl import JsonlStorage
     from cantle_session.storage.port import Storage
-    from cantle_session.storage.store import SessionStore
+from cantle_session.storage.store import SessionStore
 
 __all__ = [
     "Place",
@@ -37,9 +39,15 @@ Place: TypeAlias = "str | os.PathLike[str] | SessionStore"
 
 
 @contextmanager
-def opened_source(location: str | os.PathLike[str]) -> Iterator[Storage]:
-    """The lines of a session that is there. Raises :class:`SessionFileError` when it cannot be opened."""
-    storage = open_storage(location)
+def opened_source(location: str | os.PathLike[str], *, reading: bool = True) -> Iterator[Storage]:
+    """The lines of a session that is there. Without `reading`, others know that it is open, and it of them.
+
+    Raises :class:`SessionFileError` when it cannot be opened.
+    """
+    if is_database(location):
+        storage = open_storage(location)
+    else:
+        storage = JsonlStorage.open(Path(location).absolute(), reading=reading)
     try:
         yield storage
     finally:

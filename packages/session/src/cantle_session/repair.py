@@ -29,11 +29,12 @@ from msgspec.structs import replace
 
 from cantle_ai.codec import JsonObject, decode_object, encode_json
 from cantle_ai.messages import now_ms
+from cantle_session.branch_lines import sound_line
 from cantle_session.entries import VERSION, SessionHeader
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory, session_file_name
 from cantle_session.kept import SessionWarning
-from cantle_session.lines import decode_header, encode_header, link_of, sound_part
+from cantle_session.lines import decode_header, encode_header, link_of
 from cantle_session.stamps import iso_time, new_entry_id, new_session_id
 from cantle_session.storage.jsonl import JsonlStorage
 from cantle_session.tree import ROOT, Tree
@@ -72,7 +73,7 @@ def repair_session(file: str | os.PathLike[str], *, cwd: str | os.PathLike[str] 
     the copy cannot be written; then there is none.
     """
     path = Path(file).absolute()
-    storage = JsonlStorage.open(path)
+    storage = JsonlStorage.open(path, reading=True)
     try:
         problems: list[_Problem] = []
         header_key, header = _header(storage, path, problems, cwd)
@@ -83,14 +84,12 @@ def repair_session(file: str | os.PathLike[str], *, cwd: str | os.PathLike[str] 
         found = _Found(lines, problems)
         if not problems:
             return Repair(file=path, problems=[], id=header.id, entries=len(found.tree))
-        header = replace(
-            header,
-            id=new_session_id(now_ms()),
-            version=max(header.version, VERSION),
-            parent_session=str(path),
-        )
+        header = replace(header.current(), id=new_session_id(now_ms()), parent_session=str(path))
         copy = path.with_name(session_file_name(header.timestamp, header.id))
-        write_whole(copy, chain([encode_header(header)], found.sound_lines()))
+        try:
+            write_whole(copy, chain([encode_header(header)], found.sound_lines()))
+        except ValueError:
+            raise SessionFileError(path, "another program has changed it meanwhile; try again") from None
         told = _with_line_numbers(problems, path)
         return Repair(file=path, problems=told, copy=copy, id=header.id, entries=len(found.tree))
     finally:
@@ -111,8 +110,10 @@ def _header(
         if header is not None:
             if number:
                 problems.append((key, "is the header, which belongs first; it is first in the copy"))
-            if header.version > VERSION:
-                problems.append((key, f"says version {header.version}, newer than {VERSION}; it still does"))
+            if header.odd_version is not None:
+                problems.append(
+                    (key, f"says version {header.odd_version}, which is none; the copy says {VERSION}")
+                )
             return key, header
         if entry is None and link_of(line) is not None:
             entry = decode_object(line)
@@ -199,22 +200,19 @@ class _Found:
         behind_gap = set()
         gap = False
         for key, line in self._lines:
-            link = link_of(line)
-            if link is not None and link.type == "session":
-                problems.append((key, "is a second header; it is not in the copy"))
-                continue
-            if link is None:
-                part = sound_part(line)
-                link = None if part is None else link_of(part)
-                what = (
-                    "is not a session entry; it is not in the copy"
-                    if link is None
-                    else "is spoilt in front of its last entry; that is in the copy"
-                )
+            found = sound_line(line)
+            if found is None or found[1] is not line:
+                what = "is not a session entry; it is not in the copy"
+                if found is not None:
+                    what = "is spoilt in front of its last entry; that entry is in the copy"
                 problems.append((key, what))
                 gap = True
-                if link is None:
-                    continue
+            if found is None:
+                continue
+            link, _ = found
+            if link.type == "session":
+                problems.append((key, "is a second header; it is not in the copy"))
+                continue
             if link.id in self.tree:
                 problems.append(
                     (key, f"has the id of an earlier entry, {link.id!r}; it has another in the copy")
@@ -230,11 +228,11 @@ class _Found:
 
 def _sound(line: bytes, entry_id: str, parent_id: str | None, renamed: dict[str, str]) -> bytes:
     """The line of an entry that has this id and parent, unchanged if it says so."""
-    link = link_of(line)
-    if link is None:
-        line = sound_part(line) or b""
-        link = link_of(line)
-    if link is not None and link.id == entry_id and link.parent_id == parent_id and not renamed:
+    found = sound_line(line)
+    if found is None:
+        raise ValueError("the line was an entry before")
+    link, line = found
+    if link.id == entry_id and link.parent_id == parent_id and not renamed:
         return line
     raw = decode_object(line)
     changed: JsonObject = {**raw, "id": entry_id, "parentId": parent_id}
