@@ -58,6 +58,8 @@ def plan_branch_summary(session: Session, target_id: str | None, budget: int | N
     such entry.
     """
     leaf_id = session.leaf_id
+    if target_id is not None:
+        session.parent(target_id)  # raises for an unknown one, whatever the leaf is
     ancestor = session.common_ancestor(leaf_id, target_id)
     entries = [] if leaf_id is None else _behind(session.path(), ancestor)
     own = {entry.id for entry in entries}
