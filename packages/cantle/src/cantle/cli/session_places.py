@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cantle.console import warn
 from cantle.errors import SessionError
 from cantle.paths import ConfigPaths, config_directory, present, user_path, working_directory
 from cantle.sdk import sessions_directory
@@ -116,6 +117,36 @@ class SessionPlaces:
             or text.startswith("~")
             or text.endswith(".jsonl")
         )
+
+    # --- new ones
+
+    def new_session(self, session_id: str | None = None) -> Session:
+        """A session of this folder, which is kept from its first message on."""
+        place = open_store(self.here) if is_database(self.here) else self.here
+        return Session.create(self.cwd, place, session_id=session_id)
+
+    def copy(self, text: str | None, session_id: str | None) -> Session:
+        """A copy of the session that `text` means, or the latest, with all its branches; it belongs to this folder."""
+        from cantle_session.forks import copy_session
+
+        self.check_free(session_id)
+        with self.open(text) as original:
+            copy = copy_session(original, self.here, cwd=self.cwd, session_id=session_id)
+            for warning in original.warnings:
+                warn(f"{original.location}: {warning}.")
+        return copy
+
+    def check_free(self, session_id: str | None) -> None:
+        """Raises SessionError when this folder has a session with this id."""
+        if session_id is None:
+            return
+        from cantle_session.places import find_exactly
+
+        there = find_exactly(self.here, session_id)
+        if there is not None:
+            raise SessionError(
+                f"The session {session_id} is there already: {there}.", "Give the new one another id."
+            )
 
     # --- where they are kept
 

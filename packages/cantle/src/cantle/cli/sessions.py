@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from cantle.cli.session_places import SessionPlaces, as_user_errors
-from cantle.console import notice, warn
+from cantle.console import notice
 from cantle.errors import SessionError
 from cantle.paths import working_directory
 from cantle_session.errors import SessionLookupError
@@ -39,8 +39,8 @@ def choose_session(options: argparse.Namespace) -> Session | None:
         if options.continue_:
             return _last(places)
         if options.fork:
-            return _copied(options.fork, places, session_id)
-        return _with_id(session_id, places) or Session.create(places.cwd, places.here, session_id=session_id)
+            return places.copy(options.fork, session_id)
+        return _with_id(session_id, places) or places.new_session(session_id)
 
 
 def _checked_id(text: str | None) -> str | None:
@@ -68,7 +68,7 @@ def _last(places: SessionPlaces) -> Session:
     location = places.latest()
     if location is None:
         notice(f"there is no earlier session in {places.cwd}; this starts a new one.")
-        return Session.create(places.cwd, places.here)
+        return places.new_session()
     return Session.open(location)
 
 
@@ -84,16 +84,6 @@ def _with_id(session_id: str | None, places: SessionPlaces) -> Session | None:
         return session
     session.close()
     return None
-
-
-def _copied(text: str, places: SessionPlaces, session_id: str | None) -> Session:
-    """A copy of a session, with all its branches, that belongs to this folder."""
-    from cantle_session.forks import copy_session
-
-    with places.open(text) as original:
-        for warning in original.warnings:
-            warn(f"{original.location}: {warning}.")
-        return copy_session(original, places.here, cwd=places.cwd, session_id=session_id)
 
 
 def _same_folder(recorded: str, cwd: Path) -> bool:

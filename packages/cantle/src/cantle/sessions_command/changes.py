@@ -22,7 +22,7 @@ def move(options: argparse.Namespace) -> int:
     from cantle_session.moves import move_session
 
     if options.folder is None and options.to is None:
-        raise UserError("Nothing was said about where to.", "Name a folder, or a place with --to.")
+        raise UserError("Where to was not said: name a folder, or a place with --to.")
     places = SessionPlaces.of(options.session_dir)
     location = places.find(options.session)
     folder = None if options.folder is None else working_directory(user_path(options.folder))

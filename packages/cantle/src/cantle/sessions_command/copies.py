@@ -19,42 +19,40 @@ __all__ = ["fork", "import_file", "repair"]
 def fork(options: argparse.Namespace) -> int:
     """Copy a session to this folder, all of it or what came before a message of the user, and say what it became."""
     places = SessionPlaces.of(options.session_dir)
-    with places.open(options.session) as session:
-        for warning in session.warnings:
-            warn(f"{warning}.")
-        forked, text = _forked(session, places, options)
+    try:
+        if options.before is None:
+            forked, text = places.copy(options.session, options.session_id), None
+        else:
+            forked, text = _before(places, options)
+    except ValueError as error:
+        raise SessionError(f"{error}.") from None
     results = Results()
     with forked:
         if options.json:
             record = {"id": forked.id, "location": forked.location, "text": text}
             results.say(json.dumps(record) + "\n")
         else:
-            results.say(f"{forked.id}\n")
-            if text is not None:
-                results.say(f"\n{text}\n")
+            results.say(f"{forked.id}\n" if text is None else f"{forked.id}\n\n{text}\n")
     return results.code
 
 
-def _forked(
-    session: Session, places: SessionPlaces, options: argparse.Namespace
-) -> tuple[Session, str | None]:
-    """The new session, and the text of the message that it stops before, if it does."""
-    from cantle_session.forks import copy_session, fork_session
+def _before(places: SessionPlaces, options: argparse.Namespace) -> tuple[Session, str]:
+    """A session with what comes before a message of the user, and that message's text."""
+    from cantle_session.forks import fork_session
 
-    try:
-        if options.before is None:
-            copy = copy_session(session, places.here, cwd=places.cwd, session_id=options.session_id)
-            return copy, None
-        made = fork_session(
-            session, options.before, places.here, cwd=places.cwd, session_id=options.session_id
-        )
-    except KeyError:
-        raise SessionError(
-            f'The session {session.id} has no entry "{options.before}".',
-            f"`cantle sessions show {session.id}` lists them.",
-        ) from None
-    except ValueError as error:
-        raise SessionError(f"{error}.") from None
+    places.check_free(options.session_id)
+    with places.open(options.session) as session:
+        try:
+            made = fork_session(
+                session, options.before, places.here, cwd=places.cwd, session_id=options.session_id
+            )
+        except KeyError:
+            raise SessionError(
+                f'The session {session.id} has no entry "{options.before}".',
+                f"`cantle sessions show --tree {session.id}` lists them.",
+            ) from None
+        for warning in session.warnings:
+            warn(f"{warning}.")
     if not made.session.saved:
         made.session.close()
         raise SessionError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from cantle.cli.session_places import SessionPlaces
 from cantle.console import Results, warn
@@ -25,14 +25,15 @@ def show(options: argparse.Namespace) -> int:
     """Print the session's entries, the branch where it stands or all, and with `follow` those that come."""
     places = SessionPlaces.of(options.session_dir)
     with places.open(options.session) as session:
-        for warning in session.warnings:
+        entries = session.entries() if options.tree else session.path()
+        for warning in session.warnings:  # known now that all was read
             warn(f"{warning}.")
         results = Results()
         if options.json:
-            _say_records(results, session, options)
+            _say_records(results, session, entries, context=options.context)
         else:
             _say_head(results, session)
-            _say_entries(results, session, options)
+            _say_entries(results, session, entries, options)
         if options.follow:
             _follow(results, session, as_json=options.json)
         return results.code
@@ -50,7 +51,9 @@ def _say_head(results: Results, session: Session) -> None:
     results.say("".join(f"{name:<13}{one_line(value)}\n" for name, value in rows if value) + "\n")
 
 
-def _say_entries(results: Results, session: Session, options: argparse.Namespace) -> None:
+def _say_entries(
+    results: Results, session: Session, entries: Sequence[Entry], options: argparse.Namespace
+) -> None:
     if options.context:
         from cantle.sessions_command.context_table import context_table
 
@@ -58,13 +61,12 @@ def _say_entries(results: Results, session: Session, options: argparse.Namespace
         return
     labels = session.labels()
     if options.tree:
-        for entry, depth in _tree(session):
+        for entry, depth in _tree(session, entries):
             results.say(_line(entry, labels, here=entry.id == session.leaf_id, depth=depth))
         return
-    path = session.path()
-    for entry in path:
+    for entry in entries:
         results.say(_line(entry, labels))
-    elsewhere = sum(1 for _ in session.links()) - len(path)
+    elsewhere = sum(1 for _ in session.links()) - len(entries)
     if elsewhere > 0:
         are = "is" if elsewhere == 1 else "are"
         results.say(f"\n{quantity(elsewhere, 'entry')} more {are} on other branches: --tree shows them.\n")
@@ -81,26 +83,26 @@ def _line(entry: Entry, labels: dict[str, str], *, here: bool = False, depth: in
     return cut(line, max(terminal_columns(), len(indent) + 40)) + "\n"
 
 
-def _tree(session: Session) -> Iterator[tuple[Entry, int]]:
+def _tree(session: Session, entries: Sequence[Entry]) -> Iterator[tuple[Entry, int]]:
     """All entries, each branch whole before the next, with the number of branchings that led to them."""
+    by_id = {entry.id: entry for entry in entries}
     waiting = [(entry_id, 0) for entry_id in reversed(session.roots())]
     while waiting:
         entry_id, depth = waiting.pop()
-        yield session.entry(entry_id), depth
+        yield by_id[entry_id], depth
         children = session.children(entry_id)
         deeper = depth + (len(children) > 1)
         waiting.extend((child, deeper) for child in reversed(children))
 
 
-def _say_records(results: Results, session: Session, options: argparse.Namespace) -> None:
+def _say_records(results: Results, session: Session, entries: Sequence[Entry], *, context: bool) -> None:
     """The header and the entries, or what becomes of them, one JSON object a line."""
-    if options.context:
+    if context:
         from cantle.sessions_command.context_table import context_records
 
         _say_lines(results, context_records(session))
         return
     _say_lines(results, [session.header.to_json()])
-    entries = session.entries() if options.tree else session.path()
     _say_lines(results, (entry.to_json() for entry in entries))
 
 
@@ -117,6 +119,8 @@ def _follow(results: Results, session: Session, *, as_json: bool) -> None:
                 _say_lines(results, [entry.to_json()])
             else:
                 results.say(_line(entry, {}))
+            if results.code:
+                return
 
 
 _PATIENCE = 60.0
