@@ -18,6 +18,8 @@ def main() -> None:
     for name, cap, json_mode in (("bigarg400-p", "bigarg", False), ("bigarg400-json", "json", True)):
         test = bench.stream_test("bigarg-400000-16", 25_000, json_mode)
         bench.SUITES["bigarg"].append((name, cap, test, 1))
+    # As one that grows faster than the entries does in twice as many.
+    bench.SUITES["resume"].append(("resume20k", "resume", bench.resume_test(20_000, 0), 1))
     bench.main()
 
 

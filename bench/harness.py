@@ -22,6 +22,7 @@ SUITES = {
     "bigarg": ("bigarg-p", "bigarg-json", "bigarg400-p", "bigarg400-json"),
     "prompt": ("prompt",),
     "continue": ("continue",),
+    "resume": ("resume1k", "resume10k", "resume20k", "resume1k-c", "resume10k-c", "resume100k-c"),
     "footprint": ("footprint",),
 }
 """The suites that have to do with what Cantle can do so far, with their tests."""

@@ -44,6 +44,7 @@ from cantle_ai.model import Provider, StreamOptions
 from cantle_ai.models import Models
 from cantle_ai.sse import SseParser
 from cantle_ai.transport.framing import Chunked
+from cantle_session.listing import list_sessions
 from cantle_session.session import Session
 
 __all__ = ["CASES", "Case", "Work"]
@@ -245,6 +246,54 @@ def _opened(size: int, folder: Path) -> Work:
     return work
 
 
+def _gone_on(size: int, folder: Path) -> Work:
+    """A session with a compaction at every 100 messages."""
+    with Session.create(folder, folder / f"compacted-{size}") as session:
+        for number, message in enumerate(conversation(size)):
+            kept = session.append_message(message)
+            if number % 100 == 99:
+                session.append_compaction("What came before.", kept.id, 90_000)
+        file = session.file
+    assert file is not None
+
+    def work() -> None:
+        with Session.open(file) as session:
+            assert 0 < len(session.context().messages) < 110
+
+    return work
+
+
+def _walked(size: int, folder: Path) -> Work:
+    """A branch at every message."""
+    session = Session.in_memory(folder)
+    for message in conversation(size):
+        left = session.append_message(message).id
+        session.append_label(left, "here")
+        session.branch(left)
+
+    def work() -> None:
+        for link in session.links():
+            session.children(link.id)
+            session.parent(link.id)
+        assert len(session.labels()) == size
+
+    return work
+
+
+def _listed(size: int, folder: Path) -> Work:
+    """Sessions of some messages."""
+    root = folder / f"sessions-{size}"
+    for _ in range(size):
+        with Session.create(folder, root) as session:
+            for message in conversation(10):
+                session.append_message(message)
+
+    def work() -> None:
+        assert len(list_sessions(root)) == size
+
+    return work
+
+
 def _arguments(size: int, folder: Path) -> Work:
     item: JsonObject = {
         "type": "object",
@@ -290,5 +339,8 @@ CASES = (
     Case("wire: request of a conversation", "message", 1_000, _request),
     Case("session: append", "entry", 500, _written),
     Case("session: open", "entry", 1_000, _opened),
+    Case("session: open behind a compaction", "entry", 1_000, _gone_on),
+    Case("session: walk through the tree", "entry", 1_000, _walked),
+    Case("sessions: list", "session", 100, _listed),
     Case("JSON mode: record of a delta", "delta", 20_000, _records),
 )
