@@ -186,14 +186,22 @@ class _Found:
 
     def sound_lines(self) -> Iterator[bytes]:
         """The lines of the copy, without its header."""
-        tree = self.tree
-        ids = list(tree.ids)
+        tree, ids = self.tree, self._new_ids()
         renamed: dict[str, str] = {}
         for position, line in enumerate(self._lines.read(self._keys)):
             if position in self._repeated:
-                ids[position] = renamed[tree.ids[position]] = new_entry_id(tree)
+                renamed[tree.ids[position]] = ids[position]
             parent = self._follows.get(position, tree.parent(position))
             yield _sound(line, ids[position], None if parent == ROOT else ids[parent], renamed)
+
+    def _new_ids(self) -> list[str]:
+        """The ids of all entries, those that occur again anew."""
+        ids = list(self.tree.ids)
+        taken = set(ids)
+        for position in self._repeated:
+            ids[position] = new_entry_id(taken)
+            taken.add(ids[position])
+        return ids
 
     def _take_in(self, problems: list[_Problem]) -> set[int]:
         """Give each entry its place; the positions of those that have spoilt lines in front of them."""
