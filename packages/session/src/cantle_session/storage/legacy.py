@@ -84,11 +84,11 @@ class LegacyStorage:
         return str(self._path)
 
     def lines(self) -> Iterator[KeyedLine]:
-        return enumerate(self.read(range(self._count())))
+        return _spoken(enumerate(self.read(range(self._count()))))
 
     def backwards(self) -> Iterator[KeyedLine]:
         numbers = range(self._count() - 1, -1, -1)
-        return zip(numbers, self.read(numbers), strict=True)
+        return _spoken(zip(numbers, self.read(numbers), strict=True))
 
     def containing(self, text: bytes) -> Iterator[KeyedLine]:
         return ((number, line) for number, line in self.backwards() if text in line)
@@ -144,6 +144,11 @@ class LegacyStorage:
             self._offsets.append(offset)
             offset += len(line) + 1
         self._lines = None
+
+
+def _spoken(lines: Iterable[KeyedLine]) -> Iterator[KeyedLine]:
+    """Without blank lines."""
+    return ((number, line) for number, line in lines if line and not line.isspace())
 
 
 def _replace(path: Path, data: bytes, version: int) -> None:

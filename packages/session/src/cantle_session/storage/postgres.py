@@ -81,7 +81,8 @@ class PostgresDatabase:
         self._connection: psycopg.Connection | None = None
         self._joined: int | None = None
         self._listening: int | None = None
-        self._told = False
+        self._missed = False
+        """Whether there was a time without a connection, in which nothing was heard."""
 
     @property
     def location(self) -> str:
@@ -154,21 +155,27 @@ class PostgresDatabase:
             self.rows(f"LISTEN {_channel(session)}")
             return
         connection = self._connected()
+        if self._missed:
+            self._missed = False
+            return
         try:
-            if not self._told:
-                for _ in connection.notifies(timeout=seconds, stop_after=1):
-                    pass
+            for _ in connection.notifies(timeout=seconds, stop_after=1):
+                pass
         except psycopg.Error as problem:
             # Lost while it waited: the next statement connects again, and listens.
             if not connection.closed:
                 raise self._problem(problem) from None
-        self._told = False
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
         self._joined = self._listening = None
         if connection is not None:
             connection.close()
+
+    def __del__(self) -> None:
+        # A session that was forgotten is closed without a word, as its file would be.
+        if self._connection is not None:
+            self._connection.close()
 
     # --- how
 
@@ -237,11 +244,7 @@ class PostgresDatabase:
             _join(connection, self._joined)
         if self._listening is not None:
             connection.execute(f"LISTEN {_channel(self._listening)}")
-        connection.add_notify_handler(self._hear)
-        self._told = True
-
-    def _hear(self, notice: object) -> None:
-        self._told = True
+        self._missed = True
 
     def _has_tables(self, connection: psycopg.Connection) -> bool:
         (said,) = connection.execute(

@@ -159,6 +159,13 @@ class SqliteDatabase:
         finally:
             connection.close()
 
+    def __del__(self) -> None:
+        # A session that was forgotten is closed without a word, as its file would be.
+        if self._connection is not None:
+            self._connection.close()
+        if self._place is not None:
+            os.close(self._place[1])
+
     # --- how
 
     def _version(self) -> int | None:
