@@ -28,7 +28,8 @@ class Link(Struct, gc=False, rename="camel"):
 
 _decode_link = msgspec.json.Decoder(Link).decode
 _ENTRY_HEAD = rb'\{"type":"[^"\\]+","id":"[^"\\]+","parentId":'
-_TRIES = 50
+_EFFORT = 4
+"""How often as many bytes as a spoilt line has are looked at to find its sound part."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -62,7 +63,11 @@ def sound_part(line: bytes) -> bytes | None:
     None when there is none. No part of a sound line can be taken for one: it would not end where the line ends.
     """
     starts = [match.start() for match in re.compile(_ENTRY_HEAD).finditer(line, 1)]
-    for start in reversed(starts[-_TRIES:]):
+    left = _EFFORT * len(line)
+    for start in reversed(starts):
+        left -= len(line) - start
+        if left < 0:
+            break
         part = line[start:]
         if link_of(part) is not None:
             return part
