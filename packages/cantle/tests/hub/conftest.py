@@ -11,6 +11,7 @@ from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import SessionEvent
 from cantle.sdk import create_agent_session
 from cantle_ai.abort import AbortSignal
+from cantle_ai.model import Model
 from cantle_ai.models import Models
 from cantle_ai.testing.scripted import ScriptedModel
 
@@ -51,8 +52,8 @@ async def stage(tmp_path: Path) -> AsyncIterator[NewStage]:
     """Makes a session whose model gives `responses`. All are closed at the end of the test."""
     opened: list[AgentSession] = []
 
-    async def make(responses: Iterable[Any] = (), **options: Any) -> Stage:
-        scripted = ScriptedModel(responses)
+    async def make(responses: Iterable[Any] = (), row: Model | None = None, **options: Any) -> Stage:
+        scripted = ScriptedModel(responses, model=row)
         models = Models(environ={})
         scripted.register(models)
         waits: list[float] = []

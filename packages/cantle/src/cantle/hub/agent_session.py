@@ -418,7 +418,7 @@ class AgentSession:
             finally:
                 self._aside = False
                 if self._queued and not self._stop.signal.aborted:
-                    await self._work(self.agent.continue_, ())
+                    await self._work(self._answer_queue, ())
 
     @asynccontextmanager
     async def _busy(self) -> AsyncIterator[None]:
@@ -475,9 +475,12 @@ class AgentSession:
                 raise self._failure
             failed = self._watch.failed
             if failed is None:
-                if not await self._goes_on():
+                following = await self._following()
+                if following is None:
                     return
-            elif self._fallback is not None and (other := self._fallback.take()) is not None:
+                step = following
+                continue
+            if self._fallback is not None and (other := self._fallback.take()) is not None:
                 await self._fall_back(failed, other)
                 await self._hide(failed)
             elif await self._wait_for_retry(failed):
@@ -486,12 +489,18 @@ class AgentSession:
                 return
             step = self.agent.continue_
 
-    async def _goes_on(self) -> bool:
-        """Make room after a run. Whether it goes on: to send again what was too long, or for what was queued meanwhile."""
+    async def _following(self) -> _Step | None:
+        """Make room after a run. What comes next: what was too long once more, or what was queued meanwhile."""
         last, signal, waited = self._watch.last, self._stop.signal, self._queued
         if await self._compactor.after_run(last, signal, self._hide):
-            return True
-        return self._queued and not (waited or signal.aborted or last is None or last.failed)
+            return self.agent.continue_
+        if not self._queued or waited or signal.aborted or last is None or last.failed:
+            return None
+        return self._answer_queue
+
+    async def _answer_queue(self) -> None:
+        """Run with what is queued: as a prompt, since a summary may be all that stands before it."""
+        await self.agent.prompt(self.agent.steering.take() or self.agent.follow_ups.take())
 
     @property
     def _queued(self) -> bool:
