@@ -48,8 +48,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--thinking", choices=THINKING_LEVELS, default="off", help="how much it is to think")
     parser.add_argument(
         "--rounds",
-        default=",".join(map(str, ROUNDS)),
-        help="numbers of compactions, with commas between them",
+        type=_numbers,
+        default=ROUNDS,
+        metavar="N,…",
+        help="numbers of compactions, with commas between them (1,3,10)",
     )
     parser.add_argument("--lost", action="store_true", help="name each fact that was lost")
     return parser.parse_args(arguments)
