@@ -18,6 +18,7 @@ from cantle_session.storage.jsonl import file_problem
 from cantle_session.storage.store import open_store
 
 if TYPE_CHECKING:
+    from cantle_session.entries import SessionHeader
     from cantle_session.places import Place
     from cantle_session.storage.port import Storage
 
@@ -39,23 +40,35 @@ def move_session(
         if storage.shared():
             text = "another process has this session open, so it was left where it is; end that one first"
             raise SessionFileError(where, text)
+        line, header = header_of(storage)
+        check_id(header, storage)
+        target = header if cwd is None else replace(header, cwd=absolute_directory(cwd))
+        there = find_exactly(place, header.id)
+        if there is not None and not _is_at(storage, there):
+            text = f"the session {header.id} is there already, so this one was left where it is: {there}"
+            raise SessionFileError(where, text)
+        if there is not None and storage.path is None:
+            _move_in_database(storage.location, target)
+            return there
+        at_once = storage.path is not None and os.name != "nt"
         with storage.locked():
             for _ in storage.pull():
                 pass
-            line, header = header_of(storage)
-            check_id(header, storage)
-            target = header if cwd is None else replace(header, cwd=absolute_directory(cwd))
-            there = find_exactly(place, header.id)
-            if there is not None and not _is_at(storage, there):
-                text = f"the session {header.id} is there already, so this one was left where it is: {there}"
-                raise SessionFileError(where, text)
             lines = behind(line if target == header else encode_header(target), storage)
             kept = keep(place, target, lines, instead_of=storage.path)
-            if os.name != "nt":
+            if at_once:
                 _remove(storage, kept)
-    if os.name == "nt":  # where an open file cannot go
+    if not at_once:  # what is open or locked cannot go: a database's session, a file on Windows
         _remove(storage, kept)
     return kept
+
+
+def _move_in_database(location: str, header: SessionHeader) -> None:
+    from cantle_session.storage.database import DatabaseStore
+
+    with closing(open_store(location.rpartition("#")[0])) as store:
+        assert isinstance(store, DatabaseStore)
+        store.move(location, header)
 
 
 def _is_at(storage: Storage, location: str) -> bool:
@@ -67,9 +80,8 @@ def _remove(storage: Storage, kept: str) -> None:
     if _is_at(storage, kept):
         return
     if storage.path is None:
-        store, _, _ = storage.location.rpartition("#")
-        with closing(open_store(store)) as opened:
-            opened.delete(storage.location)
+        with closing(open_store(storage.location.rpartition("#")[0])) as store:
+            store.delete(storage.location)
         return
     try:
         storage.path.unlink()

@@ -30,6 +30,7 @@ from cantle_ai.codec import JsonObject, decode_object, encode_json
 from cantle_ai.messages import UserMessage, message_from_json
 from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.folders import absolute_directory
+from cantle_session.lines import encode_header
 from cantle_session.listing import SessionInfo
 from cantle_session.stamps import check_session_id, milliseconds
 from cantle_session.storage.bin import Deletion
@@ -428,6 +429,29 @@ class DatabaseStore:
             append_name(storage, name)
         finally:
             storage.close()
+
+    def move(self, location: str, header: SessionHeader) -> None:
+        """Give a session another header, so another working directory. Its other lines stay."""
+        found = self._database.rows("SELECT session FROM cantle_sessions WHERE id = ?", self._id_in(location))
+        if not found:
+            raise SessionFileError(location, "there is no such session; nothing was moved")
+        session, line = _int(found[0][0]), encode_header(header)
+        try:
+            self._database.begin(session)
+            ((old,),) = self._database.rows("SELECT line FROM cantle_lines WHERE row = ?", _row(session, 0))
+            more = len(line) - len(_bytes(old))
+            self._database.finish(
+                [
+                    ("UPDATE cantle_lines SET line = ? WHERE row = ?", (line, _row(session, 0))),
+                    (
+                        "UPDATE cantle_sessions SET cwd = ?, size = size + ? WHERE session = ?",
+                        (_directory(header.cwd), more, session),
+                    ),
+                ],
+                changed=session,
+            )
+        finally:
+            self._database.rollback()
 
     def delete(self, location: str) -> Deletion:
         """For good: a database has no bin."""
