@@ -122,8 +122,7 @@ class SessionPlaces:
 
     def new_session(self, session_id: str | None = None) -> Session:
         """A session of this folder, which is kept from its first message on."""
-        place = open_store(self.here) if is_database(self.here) else self.here
-        return Session.create(self.cwd, place, session_id=session_id)
+        return Session.create(self.cwd, self.here, session_id=session_id)
 
     def copy(self, text: str | None, session_id: str | None) -> Session:
         """A copy of the session that `text` means, or the latest, with all its branches; it belongs to this folder."""

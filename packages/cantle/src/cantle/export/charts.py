@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from cantle.export.figures import Moment, tokens
-from cantle.export.markup import Html, tag, text
+from cantle.export.markup import EMPTY, Html, tag, text
 from cantle_session.stamps import iso_time
 
 __all__ = ["context_chart", "cost_chart"]
@@ -33,7 +33,10 @@ def context_chart(moments: Sequence[Moment]) -> Html:
         drawn.append(_bar("cached", left, width, cached, cached))
         note = f"{_when(largest)}: {tokens(largest.context)} tokens, {tokens(largest.cached)} of them cached"
         drawn.append(_tip(left, step, note))
-    return _chart("Context of each request, in tokens", tokens(top), moments, drawn)
+    key = tag(
+        "span", tag("i", class_="cached"), text("cached"), tag("i", class_="fresh"), text("new"), class_="key"
+    )
+    return _chart("Tokens of each request", key, tokens(top), moments, drawn)
 
 
 def cost_chart(moments: Sequence[Moment], written: Callable[[float], str]) -> Html:
@@ -54,7 +57,7 @@ def cost_chart(moments: Sequence[Moment], written: Callable[[float], str]) -> Ht
         _tip(index * step, step, f"{_when(group[-1])}: {written(group[-1].spent)} so far")
         for index, group in enumerate(bins)
     ]
-    return _chart("Spent until then", written(top), moments, drawn)
+    return _chart("Spent so far", EMPTY, written(top), moments, drawn)
 
 
 def _bins(moments: Sequence[Moment]) -> list[Sequence[Moment]]:
@@ -63,7 +66,7 @@ def _bins(moments: Sequence[Moment]) -> list[Sequence[Moment]]:
     return [moments[low:high] for low, high in pairwise(edges)]
 
 
-def _chart(title: str, top: str, moments: Sequence[Moment], drawn: list[Html]) -> Html:
+def _chart(title: str, key: Html, top: str, moments: Sequence[Moment], drawn: list[Html]) -> Html:
     drawing = tag(
         "svg",
         *drawn,
@@ -75,7 +78,7 @@ def _chart(title: str, top: str, moments: Sequence[Moment], drawn: list[Html]) -
     ends = tag(
         "div", tag("span", text(_when(moments[0]))), tag("span", text(_when(moments[-1]))), class_="ends"
     )
-    head = tag("figcaption", tag("span", text(title)), tag("span", text(top), class_="top"))
+    head = tag("figcaption", tag("span", text(title)), key, tag("span", text(top), class_="top"))
     return tag("figure", head, drawing, ends, class_="chart")
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from cantle.export.branches import Chain, Fork, Way
 from cantle.export.code import code_block
-from cantle.export.entry_texts import anchors, clock, day, gist, labels, one_line, pretty_json
+from cantle.export.entry_texts import anchors, clock, day, gist, labels, one_line, pretty_json, said
 from cantle.export.figures import counted, dollars, lasting, prompt_tokens, tokens, usage_of
 from cantle.export.markup import EMPTY, Html, joined, plain, tag, text
 from cantle.export.prose import as_typed, rendered
@@ -62,30 +62,29 @@ class Conversation:
         """The chain, piece by piece, with everything that lies in it."""
         today = ""
         run: list[int] = []
-        for item in chain.items:
+        for index, item in enumerate(chain.items):
             if isinstance(item, int):
                 run.append(item)
                 continue
             yield from self._run(run, today)
             today = self._day_of(run) or today
             run = []
-            yield from self._fork(item)
+            yield from self._fork(item, chain.items[index + 1 : index + 1 + _LOOK])
         yield from self._run(run, today)
 
-    def title_of(self, way: Way, chain: Chain) -> str:
-        """What a way on is about, in one line."""
-        first = self.entries[way.first]
-        ahead = [item for item in chain.items[:_LOOK] if isinstance(item, int)] if way.chain else [way.first]
-        for position in ahead:
+    def title_of(self, way: Way, ahead: Sequence[int | Fork] = ()) -> str:
+        """What a way on is about, in one line; `ahead` is what follows it, where it goes on in place."""
+        items = ahead if way.chain is None else way.chain.items[:_LOOK]
+        for position in (item for item in items if isinstance(item, int)):
             entry = self.entries[position]
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
                 return gist(entry, 70)
-        return gist(first, 70)
+        return gist(self.entries[way.first], 70)
 
     # --- forks
 
-    def _fork(self, fork: Fork) -> Iterator[Html]:
-        titles = [self.title_of(way, way.chain or Chain()) for way in fork.ways]
+    def _fork(self, fork: Fork, ahead: Sequence[int | Fork]) -> Iterator[Html]:
+        titles = [self.title_of(way, ahead) for way in fork.ways]
         yield Html('<div class="fork">')
         yield self._choices(fork, titles, fork.main)
         for way in fork.ways:
@@ -416,7 +415,7 @@ def _thinking(block: ThinkingContent) -> Html:
             else EMPTY
         )
     line = joined(
-        [tag("b", text("Thought")), tag("span", text(one_line(block.thinking, 140)), class_="what")],
+        [tag("b", text("Thought")), tag("span", text(said(block.thinking, 140)), class_="what")],
         Html(" "),
     )
     return folded(line, tag("div", rendered(block.thinking), class_="prose"), class_="thinking")

@@ -25,10 +25,11 @@ from cantle_session.messages import (
     ExtensionMessage,
 )
 
-__all__ = ["anchors", "clock", "day", "gist", "labels", "one_line", "pretty_json"]
+__all__ = ["anchors", "clock", "day", "gist", "labels", "one_line", "pretty_json", "said"]
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?")
+_MARKS = re.compile(r"`+(?:\w*\n)?|\*\*|^#+ ", re.MULTILINE)
 _ROOM = 8
 """How many times its own length of a text is looked at for a line of it."""
 
@@ -37,6 +38,11 @@ def one_line(text: str, length: int = 100) -> str:
     """The beginning of `text` on one line of at most `length` characters."""
     line = " ".join(clean(text[: length * _ROOM]).split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def said(text: str, length: int = 100) -> str:
+    """:func:`one_line` of Markdown, without what Markdown puts around words."""
+    return one_line(_MARKS.sub("", text[: length * _ROOM]), length)
 
 
 def gist(entry: Entry, length: int = 100) -> str:
@@ -107,7 +113,7 @@ def _message_gist(entry: MessageEntry, length: int) -> str:
     match message:
         case AssistantMessage():
             tools = ", ".join(call.name for call in message.tool_calls[:8])
-            return one_line(message.text, length) or one_line(tools, length) or "an answer without text"
+            return said(message.text, length) or one_line(tools, length) or "an answer without text"
         case ToolResultMessage():
             return one_line(f"{message.tool_name}: {message.text[: length * _ROOM]}", length)
         case BashExecutionMessage():
@@ -117,7 +123,7 @@ def _message_gist(entry: MessageEntry, length: int) -> str:
         case CompactionSummaryMessage():
             return "Summary of earlier history"
         case UserMessage() | ExtensionMessage():
-            return one_line(message.text, length) or "images"
+            return said(message.text, length) or "images"
         case UnknownMessage():
             return one_line(f"{message.role} message", length)
     return one_line(message.role, length)

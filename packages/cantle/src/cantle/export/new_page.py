@@ -49,4 +49,6 @@ def write_page(file: str | os.PathLike[str], parts: Iterable[str], *, overwrite:
 
 
 def _occupied(target: Path) -> SessionFileError:
-    return SessionFileError(target, "is already there and was left as it is; give another name, or remove it first")
+    return SessionFileError(
+        target, "is already there and was left as it is; give another name, or remove it first"
+    )

@@ -47,7 +47,7 @@ def _ways(conversation: Conversation, fork: Fork) -> list[tuple[Html, int]]:
         rows, size = _rows(conversation, way.chain)
         link = tag(
             "a",
-            text(conversation.title_of(way, way.chain)),
+            text(conversation.title_of(way)),
             tag("small", text(counted(way.messages, "message"))),
             href=f"#{way_anchor(fork, way)}",
         )
@@ -71,5 +71,5 @@ def _row(conversation: Conversation, position: int) -> Html | None:
         case _:
             return None
     mark = tag("mark", text(one_line(label, 60))) if label else text("")
-    link = tag("a", text(gist(entry, 90)), mark, href=f"#{conversation.anchors[position]}")
+    link = tag("a", tag("span", text(gist(entry, 90))), mark, href=f"#{conversation.anchors[position]}")
     return tag("li", link, class_=kind)

@@ -137,7 +137,8 @@ def _introduction(header: SessionHeader, title: str, numbers: Figures, ends: int
         facts.append(("Forked from", header.parent_session))
     if numbers.first is not None and numbers.last is not None:
         begun = f"{iso_time(numbers.first)[:16].replace('T', ' ')} UTC"
-        facts.insert(0, ("Begun", begun))
+        lasted = numbers.last - numbers.first
+        facts.insert(0, ("Begun", f"{begun}, {lasting(lasted)} long" if lasted > 0 else begun))
     lines = [tag("div", tag("dt", text(name)), tag("dd", text(value))) for name, value in facts]
     return tag(
         "header",
@@ -154,7 +155,7 @@ def _tiles(numbers: Figures, ends: int) -> Html:
     total = numbers.total
     sent = prompt_tokens(total)
     tiles = [
-        (str(numbers.prompts), "prompts" if numbers.prompts != 1 else "prompt"),
+        (f"{numbers.prompts:,}", "prompts" if numbers.prompts != 1 else "prompt"),
         (f"{numbers.answers:,}", counted(numbers.calls, "tool call")),
         (f"{tokens(sent)}", "tokens in" + (f", {total.cache_read / sent:.0%} cached" if sent else "")),
         (tokens(total.output), "tokens out"),
@@ -162,9 +163,7 @@ def _tiles(numbers: Figures, ends: int) -> Html:
     ]
     tiles[1] = (tiles[1][0], f"answers, {tiles[1][1]}" if numbers.answers != 1 else f"answer, {tiles[1][1]}")
     if ends > 1:
-        tiles.append((str(ends), "branches"))
-    if numbers.first is not None and numbers.last is not None and numbers.last > numbers.first:
-        tiles.append((lasting(numbers.last - numbers.first), "from first to last"))
+        tiles.append((f"{ends:,}", "branches"))
     shown = (tag("div", tag("b", text(value)), tag("span", text(words))) for value, words in tiles)
     return tag("div", *shown, class_="tiles")
 

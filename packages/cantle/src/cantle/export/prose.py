@@ -25,6 +25,7 @@ __all__ = ["as_typed", "rendered"]
 _LONGEST = 200_000
 """Characters that are read as Markdown; a longer text is shown as it was written."""
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*([\w+#.-]*)[^`]*$")
+_SPAN = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
@@ -32,7 +33,10 @@ def rendered(source: str) -> Html:
     """Markdown as HTML."""
     if len(source) > _LONGEST:
         return tag("div", text(source), class_="typed")
-    return Html(_parser().render(clean(source)))
+    parser = _parser()
+    tokens = parser.parse(clean(source))
+    _mark_tasks(tokens)
+    return Html(parser.renderer.render(tokens, parser.options, {}))
 
 
 def as_typed(source: str) -> Html:
@@ -54,9 +58,24 @@ def as_typed(source: str) -> Html:
     return joined(parts)
 
 
+def _mark_tasks(tokens: Sequence[Token]) -> None:
+    """Let `[ ]` and `[x]` at the beginning of a list's items be boxes."""
+    for item, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if item.type != "list_item_open" or paragraph.type != "paragraph_open" or not inline.children:
+            continue
+        first = inline.children[0]
+        if first.type == "text" and first.content[:4].lower() in {"[ ] ", "[x] "}:
+            first.content = ("☐ " if first.content[1] == " " else "☑ ") + first.content[4:]
+            item.attrSet("class", "task")
+
+
 def _typed(lines: list[str]) -> Html:
     source = "\n".join(lines).strip("\n")
-    return tag("div", text(source), class_="typed") if source.strip() else EMPTY
+    if not source.strip():
+        return EMPTY
+    pieces = _SPAN.split(source)
+    shown = (tag("code", text(piece)) if index % 2 else text(piece) for index, piece in enumerate(pieces))
+    return tag("div", *shown, class_="typed")
 
 
 @lru_cache(maxsize=1)

@@ -24,6 +24,8 @@ _DIFF_LINE = re.compile(r"([ +-]) *(\d+)(?: (.*))?", re.DOTALL)
 _Row: TypeAlias = tuple[str, str, str]
 """A line of a difference: its sign, or `…` where lines are left out, its number, its text."""
 _BY_PATH = frozenset({"read", "write", "edit", "ls", "find"})
+_SHORT = 32
+"""Characters of a path that the summary of a call shows on a phone, too."""
 _MAIN_ARGUMENTS = ("command", "path", "file_path", "pattern", "query", "url", "prompt", "task", "description")
 
 
@@ -53,7 +55,14 @@ def tool_call(call: ToolCall, result: ToolResultMessage | None, anchor: str | No
     if result is None:
         body.append(tag("p", text("No result was recorded."), class_="aside"))
     else:
-        body.append(tag("div", _result(call, result, bool(changes)), class_="result", id=anchor))
+        body.append(
+            tag(
+                "div",
+                _result(call, result, bool(changes) or call.name == "write"),
+                class_="result",
+                id=anchor,
+            )
+        )
     bad = " bad" if result is None or result.is_error else ""
     return folded(joined(state, Html(" ")), *body, class_=f"tool{bad}")
 
@@ -76,7 +85,13 @@ def output(content: Sequence[UserContent], language: str = "") -> Html:
         match block:
             case TextContent():
                 if block.text.strip():
-                    parts.append(code_block(plain(block.text).rstrip("\n"), language, class_="code out"))
+                    parts.append(
+                        code_block(
+                            plain(block.text).rstrip("\n"),
+                            language,
+                            class_="code" if language else "code out",
+                        )
+                    )
             case ImageContent():
                 parts.append(image(block))
             case _:
@@ -90,7 +105,7 @@ def image(block: ImageContent) -> Html:
     if kind is None:
         what = f"An image that is not shown here: {one_line(block.mime_type, 60)}, {len(block.data):,} characters."
         return tag("p", text(what), class_="aside")
-    picture = void("img", src=f"data:{kind};base64,{block.data}", alt=f"image ({kind})", loading="lazy")
+    picture = void("img", src=f"data:{kind};base64,{block.data}", alt=f"image ({kind})", decoding="async")
     return tag("figure", picture)
 
 
@@ -153,7 +168,8 @@ def _result(call: ToolCall, result: ToolResultMessage, shows_changes: bool) -> H
 
 
 def _file_line(path: str) -> Html:
-    return tag("p", tag("code", text(path)), class_="file") if path else EMPTY
+    """The whole path, where the line above may not have had the room for it."""
+    return tag("p", tag("code", text(path)), class_="file") if len(path) > _SHORT else EMPTY
 
 
 def _path(arguments: JsonObject) -> str:
