@@ -64,16 +64,63 @@ def test_a_name_that_was_taken_away_is_none(tmp_path):
     assert info is not None and info.name is None
 
 
+def counted_reads(monkeypatch):
+    """How many bytes each `os.read` gave from now on."""
+    read = []
+    real = os.read
+    monkeypatch.setattr(os, "read", lambda fd, size: read.append(len(data := real(fd, size))) or data)
+    return read
+
+
+@pytest.mark.fault("F07")
 def test_f07_a_list_reads_heads_and_tails_only(tmp_path, monkeypatch):
     path = made(tmp_path, "hi", 1000)
     with path.open("ab") as file:
         for entry in chain(*[said(user("x" * 10_000))] * 2000):
             file.write(encoded(entry))
-    read = []
-    real = os.read
-    monkeypatch.setattr(os, "read", lambda fd, size: read.append(len(data := real(fd, size))) or data)
+    read = counted_reads(monkeypatch)
     assert list_sessions(tmp_path)[0].first_message == "hi"
-    assert sum(read) < 0.01 * path.stat().st_size
+    assert sum(read) < 0.002 * path.stat().st_size
+
+
+def working_day(size):
+    """A session of about so many bytes: prompts, calls, results, answers."""
+    call = {"type": "toolCall", "id": "call_1", "name": "read", "arguments": {"path": "src/main.py"}}
+    result = {"role": "toolResult", "toolCallId": "call_1", "toolName": "read", "isError": False}
+    entries = [
+        {"type": "model_change", "provider": "p", "modelId": "m1"},
+        {"type": "thinking_level_change", "thinkingLevel": "medium"},
+    ]
+    length = 0
+    while length < size:
+        turn = [
+            said(user("Why does the import fail? " * 10, 7)),
+            said(answer("", content=[{"type": "thinking", "thinking": "Hm. " * 300}, call])),
+            said({**result, "content": [{"type": "text", "text": "line of code\n" * 400}], "timestamp": 8}),
+            said(answer("It is the path. " * 100, timestamp=1_700_000_000_000 + length)),
+        ]
+        entries += turn
+        length += len(encoded(*turn))
+    return entries
+
+
+@pytest.mark.fault("F07")
+@pytest.mark.parity("sessions.list-reads-little")
+def test_f07_two_thousand_sessions_are_listed_from_a_hundredth_of_their_bytes(tmp_path, monkeypatch):
+    count, kinds = 2000, [60_000, 120_000, 300_000, 1_200_000]
+    for number, size in enumerate(kinds):
+        first = write(tmp_path / f"{number}.jsonl", HEADER, *chain(*working_day(size)))
+        # One file under many names takes no room, and is read as often as it has names.
+        for again in range(1, count // len(kinds)):
+            os.link(first, tmp_path / f"{number}-{again}.jsonl")
+    read = counted_reads(monkeypatch)
+    infos = list_sessions(tmp_path)
+    total = sum(info.size for info in infos)
+    assert len(infos) == count
+    assert {info.first_message for info in infos} == {("Why does the import fail? " * 10)[:200]}
+    assert all(info.last_message_at > 1_700_000_000_000 for info in infos)
+    assert sum(read) < 0.01 * total
+    assert max(read) <= 4096
 
 
 @pytest.mark.parametrize("size", [10, 20_000, 100_000, 400_000, 3_000_000])

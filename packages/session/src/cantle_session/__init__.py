@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cantle_session.errors import SessionError, SessionFileError, SessionLookupError
+    from cantle_session.exports import export_jsonl
     from cantle_session.folders import session_folder
+    from cantle_session.forks import clone_session, copy_session, fork_session
+    from cantle_session.imports import import_session
     from cantle_session.listing import SessionInfo, find_session, latest, list_sessions
+    from cantle_session.moves import move_session
     from cantle_session.projection import SessionContext
+    from cantle_session.repair import repair_session
     from cantle_session.session import Session, SessionWarning
+    from cantle_session.stats import session_stats
 
 __all__ = [
     "Session",
@@ -19,10 +25,18 @@ __all__ = [
     "SessionInfo",
     "SessionLookupError",
     "SessionWarning",
+    "clone_session",
+    "copy_session",
+    "export_jsonl",
     "find_session",
+    "fork_session",
+    "import_session",
     "latest",
     "list_sessions",
+    "move_session",
+    "repair_session",
     "session_folder",
+    "session_stats",
 ]
 
 _HOMES = {
@@ -33,10 +47,18 @@ _HOMES = {
     "SessionInfo": "cantle_session.listing",
     "SessionLookupError": "cantle_session.errors",
     "SessionWarning": "cantle_session.session",
+    "clone_session": "cantle_session.forks",
+    "copy_session": "cantle_session.forks",
+    "export_jsonl": "cantle_session.exports",
     "find_session": "cantle_session.listing",
+    "fork_session": "cantle_session.forks",
+    "import_session": "cantle_session.imports",
     "latest": "cantle_session.listing",
     "list_sessions": "cantle_session.listing",
+    "move_session": "cantle_session.moves",
+    "repair_session": "cantle_session.repair",
     "session_folder": "cantle_session.folders",
+    "session_stats": "cantle_session.stats",
 }
 
 
