@@ -13,6 +13,8 @@ GROUPS = {
     "C": [f"C{number:02}" for number in range(1, 9)],
     "D": [f"D{number:02}" for number in range(1, 12)],
     "E": [f"E{number:02}" for number in range(1, 11)],
+    "F": [f"F{number:02}" for number in range(1, 13)],
+    "G": [f"G{number:02}" for number in range(1, 10)],
     "H": [f"H-{number:02}" for number in range(1, 10)],
     "I": [f"I{number:02}" for number in range(1, 10)],
     "J": [f"J{number:02}" for number in range(1, 4)],
