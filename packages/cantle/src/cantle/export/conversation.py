@@ -11,13 +11,26 @@ from itertools import groupby
 
 from cantle.export.branches import Chain, Fork, Way
 from cantle.export.code import code_block
-from cantle.export.entry_texts import anchors, clock, day, gist, labels, one_line, pretty_json, said
-from cantle.export.figures import counted, dollars, lasting, prompt_tokens, tokens, usage_of
-from cantle.export.markup import EMPTY, Html, joined, plain, tag, text
-from cantle.export.prose import as_typed, rendered
-from cantle.export.tool_calls import folded, image, result_alone, tool_call
-from cantle_ai.codec import Json, JsonObject
-from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall, UserContent
+from cantle.export.entry_texts import anchors, clock, day, gist, labels, one_line, pretty_json
+from cantle.export.figures import counted, usage_of
+from cantle.export.markup import EMPTY, Html, joined, tag, text
+from cantle.export.parts import (
+    answer_figures,
+    compacted,
+    ending_of,
+    file_lists,
+    raw_json,
+    shell_command,
+    system_prompt,
+    thought,
+    typed_content,
+    usage_line,
+)
+from cantle.export.prose import rendered
+from cantle.export.tool_calls import folded, result_alone, tool_call
+from cantle.export.turns import is_note, results_of, speaker_of, turns_of
+from cantle_ai.codec import Json
+from cantle_ai.content import TextContent, ThinkingContent, ToolCall, UserContent
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UnknownMessage, UserMessage
 from cantle_ai.usage import Usage, total_usage
 from cantle_session.entries import (
@@ -141,13 +154,13 @@ class Conversation:
     # --- entries in a row
 
     def _run(self, run: list[int], today: str) -> Iterator[Html]:
-        results = self._results(run)
+        results = results_of(self.entries, run)
         claimed = set(results.values())
-        turns = self._turns(run)
+        turns = turns_of(self.entries, run)
         speaker = ""
         shown = [position for position in run if position not in claimed]
-        for is_note, group in groupby(shown, lambda position: _is_note(self.entries[position])):
-            if is_note:
+        for noted, group in groupby(shown, lambda position: is_note(self.entries[position])):
+            if noted:
                 yield tag("div", *(self._note(position) for position in group), class_="notes")
                 continue
             for position in group:
@@ -156,7 +169,7 @@ class Conversation:
                     yield tag("p", text(date), class_="day")
                     today = date
                 said = self._entry(position, results, turns, speaker)
-                speaker = _speaker(entry)
+                speaker = speaker_of(entry)
                 yield said
 
     def _day_of(self, run: list[int]) -> str:
@@ -164,41 +177,13 @@ class Conversation:
             (date for position in reversed(run) if (date := day(self.entries[position].timestamp))), ""
         )
 
-    def _results(self, run: list[int]) -> dict[tuple[int, str], int]:
-        """For each call, by the position of its answer and its id, the position of its result."""
-        found: dict[tuple[int, str], int] = {}
-        open_calls: dict[str, int] = {}
-        for position in run:
-            entry = self.entries[position]
-            message = entry.message if isinstance(entry, MessageEntry) else None
-            if isinstance(message, AssistantMessage):
-                open_calls = {call.id: position for call in message.tool_calls}
-            elif isinstance(message, ToolResultMessage) and message.tool_call_id in open_calls:
-                found[open_calls.pop(message.tool_call_id), message.tool_call_id] = position
-        return found
-
-    def _turns(self, run: list[int]) -> dict[int, list[int]]:
-        """The answers of each turn of the model, by the position of the last one."""
-        turns: dict[int, list[int]] = {}
-        turn: list[int] = []
-        for position in run:
-            speaker = _speaker(self.entries[position])
-            if speaker and not speaker.startswith(_ANSWER):
-                turn = []
-            elif speaker.startswith(_ANSWER):
-                if turn:
-                    del turns[turn[-1]]
-                turn.append(position)
-                turns[position] = turn
-        return turns
-
     def _entry(
         self, position: int, results: dict[tuple[int, str], int], turns: dict[int, list[int]], speaker: str
     ) -> Html:
         entry = self.entries[position]
         match entry:
             case MessageEntry(message=UserMessage() as message):
-                return self._article("user", "You", position, _content(message.content))
+                return self._article("user", "You", position, typed_content(message.content))
             case MessageEntry(message=AssistantMessage() as answer):
                 return self._answer(position, answer, results, turns.get(position), speaker)
             case MessageEntry(message=ToolResultMessage() as result):
@@ -206,7 +191,7 @@ class Conversation:
                     "answer more", "", position, result_alone(result, f"{self.anchors[position]}-r")
                 )
             case MessageEntry(message=BashExecutionMessage() as command):
-                return self._article("shell", "You, in the shell", position, _shell(command))
+                return self._article("shell", "You, in the shell", position, shell_command(command))
             case MessageEntry(message=ExtensionMessage() as note):
                 return self._extension(position, note.custom_type, note.content, note.details, note.display)
             case CustomMessageEntry():
@@ -220,14 +205,14 @@ class Conversation:
                     position, "Summary of another branch", entry.summary, entry.usage, entry.details
                 )
             case MessageEntry(message=CompactionSummaryMessage() as message):
-                return self._summary(position, _compacted(message.tokens_before), message.summary, None, None)
+                return self._summary(position, compacted(message.tokens_before), message.summary, None, None)
             case CompactionEntry():
-                title = _compacted(entry.tokens_before or 0)
+                title = compacted(entry.tokens_before or 0)
                 return self._summary(position, title, entry.summary, entry.usage, entry.details)
             case MessageEntry(message=UnknownMessage(raw={"role": "system"} as raw)):
-                return self._article("raw", "", position, _system(raw))
+                return self._article("raw", "", position, system_prompt(raw))
         return self._article(
-            "raw", "", position, _raw(f"An entry of the type {entry.type!r}", entry.to_json())
+            "raw", "", position, raw_json(f"An entry of the type {entry.type!r}", entry.to_json())
         )
 
     def _article(self, kind: str, author: str, position: int, *body: Html) -> Html:
@@ -262,22 +247,24 @@ class Conversation:
         speaker: str,
     ) -> Html:
         blocks = [self._block(position, block, results) for block in answer.content]
-        follows = _speaker(self.entries[position]) == speaker
-        figures = [] if answer.usage == Usage() else [tag("footer", text(_figures(answer)), class_="figures")]
+        follows = speaker_of(self.entries[position]) == speaker
+        figures = (
+            [] if answer.usage == Usage() else [tag("footer", text(answer_figures(answer)), class_="figures")]
+        )
         if turn is not None and len(turn) > 1:
             figures.append(tag("footer", text(self._turn(turn)), class_="turn"))
         elif turn is not None and figures:
-            figures = [tag("footer", text(_figures(answer)))]
+            figures = [tag("footer", text(answer_figures(answer)))]
         author = "" if follows else answer.model or "Assistant"
         kind = "answer more" if follows else "answer"
-        return self._article(kind, author, position, *blocks, _ending(answer), *figures)
+        return self._article(kind, author, position, *blocks, ending_of(answer), *figures)
 
     def _block(self, position: int, block: object, results: dict[tuple[int, str], int]) -> Html:
         match block:
             case TextContent():
                 return tag("div", rendered(block.text), class_="prose") if block.text.strip() else EMPTY
             case ThinkingContent():
-                return _thinking(block)
+                return thought(block)
             case ToolCall():
                 at = results.get((position, block.id))
                 entry = None if at is None else self.entries[at]
@@ -285,21 +272,21 @@ class Conversation:
                 result = message if isinstance(message, ToolResultMessage) else None
                 return tool_call(block, result, None if at is None else self.anchors[at])
         raw = block.to_json() if hasattr(block, "to_json") else None
-        return _raw("A part of a kind that is not known here", raw)
+        return raw_json("A part of a kind that is not known here", raw)
 
     def _turn(self, turn: list[int]) -> str:
         """A turn of several answers in one line."""
         answers = [self.entries[position] for position in turn]
         usage = total_usage(filter(None, map(usage_of, answers)))
-        return f"{counted(len(turn), 'answer')} · {_usage(usage)}"
+        return f"{counted(len(turn), 'answer')} · {usage_line(usage)}"
 
     def _extension(
         self, position: int, name: str, content: str | Sequence[UserContent], details: Json, display: bool
     ) -> Html:
         author = f"{one_line(name, 60)} (extension)"
-        body = [_content(content)]
+        body = [typed_content(content)]
         if details is not None:
-            body.append(_raw("Details", details))
+            body.append(raw_json("Details", details))
         if display:
             return self._article("extension", author, position, *body)
         hidden = folded(
@@ -308,8 +295,8 @@ class Conversation:
         return self._article("raw", "", position, hidden)
 
     def _summary(self, position: int, title: str, summary: str, usage: Usage | None, details: Json) -> Html:
-        files = [joined(_files(details))] if isinstance(details, dict) else []
-        cost = [] if usage is None else [tag("footer", text(_usage(usage)))]
+        files = [joined(file_lists(details))] if isinstance(details, dict) else []
+        cost = [] if usage is None else [tag("footer", text(usage_line(usage)))]
         body = folded(
             text(title), tag("div", rendered(summary), class_="prose"), *files, *cost, class_="summary"
         )
@@ -332,7 +319,7 @@ class Conversation:
             case ContextEditEntry():
                 said = self._edit(entry)
             case UsageEntry():
-                said = text(f"{one_line(entry.kind)}: {one_line(entry.model)}, {_usage(entry.usage)}")
+                said = text(f"{one_line(entry.kind)}: {one_line(entry.model)}, {usage_line(entry.usage)}")
             case CustomEntry():
                 said = folded(
                     text(f"State of {one_line(entry.custom_type)}"),
@@ -362,132 +349,3 @@ class Conversation:
 def way_anchor(fork: Fork, way: Way | None) -> str:
     """The name of the place where a way begins; of the fork itself, for the one that goes on in the chain."""
     return f"f{fork.number}" if way is fork.main or way is None else f"w{fork.number}-{way.number}"
-
-
-_ANSWER = "answer "
-
-
-def _speaker(entry: Entry) -> str:
-    """Who says it, so that what one says in a row stands under one name; empty for what interrupts nobody."""
-    match entry:
-        case MessageEntry(message=AssistantMessage() as answer):
-            return f"{_ANSWER}{answer.provider}/{answer.model}"
-        case MessageEntry(message=ToolResultMessage()):
-            return ""
-        case MessageEntry(message=message):
-            return message.role
-    return "" if _is_note(entry) else entry.type
-
-
-def _is_note(entry: Entry) -> bool:
-    return isinstance(
-        entry,
-        ModelChangeEntry
-        | ThinkingLevelChangeEntry
-        | SessionInfoEntry
-        | LabelEntry
-        | ContextEditEntry
-        | UsageEntry
-        | CustomEntry,
-    )
-
-
-def _content(content: str | Sequence[UserContent]) -> Html:
-    if isinstance(content, str):
-        return as_typed(content)
-    parts = []
-    for block in content:
-        match block:
-            case TextContent():
-                parts.append(as_typed(block.text))
-            case ImageContent():
-                parts.append(image(block))
-            case _:
-                parts.append(_raw("A part of a kind that is not known here", block.to_json()))
-    return joined(parts)
-
-
-def _thinking(block: ThinkingContent) -> Html:
-    if not block.thinking.strip():
-        return (
-            tag("p", text("Thought, in a form that only its provider reads."), class_="aside")
-            if block.redacted
-            else EMPTY
-        )
-    line = joined(
-        [tag("b", text("Thought")), tag("span", text(said(block.thinking, 140)), class_="what")],
-        Html(" "),
-    )
-    return folded(line, tag("div", rendered(block.thinking), class_="prose"), class_="thinking")
-
-
-def _ending(answer: AssistantMessage) -> Html:
-    match answer.stop_reason:
-        case "error":
-            reason = (
-                f"The request failed: {answer.error_message}"
-                if answer.error_message
-                else "The request failed."
-            )
-        case "aborted":
-            reason = "Stopped before it was finished."
-        case "length":
-            reason = "Cut where the answer reached its longest."
-        case _:
-            return EMPTY
-    return tag("p", text(reason), class_="ending")
-
-
-def _figures(answer: AssistantMessage) -> str:
-    parts = [_usage(answer.usage)]
-    if answer.duration_ms is not None:
-        parts.append(lasting(answer.duration_ms))
-    return " · ".join(parts)
-
-
-def _usage(usage: Usage) -> str:
-    sent = prompt_tokens(usage)
-    cached = f" ({usage.cache_read / sent:.0%} cached)" if sent and usage.cache_read else ""
-    return f"{tokens(sent)} in{cached} · {tokens(usage.output)} out · {dollars(usage)}"
-
-
-def _shell(command: BashExecutionMessage) -> Html:
-    state = f"exit {command.exit_code}" if command.exit_code else "stopped" if command.cancelled else ""
-    parts = [code_block(command.command, "bash", class_="code command")]
-    shown = plain(command.output).rstrip("\n")
-    parts.append(
-        code_block(shown, class_="code out")
-        if shown
-        else tag("p", text("It printed nothing."), class_="aside")
-    )
-    remarks = [
-        state,
-        "the output is cut" if command.truncated else "",
-        "no model saw it" if command.exclude_from_context else "",
-    ]
-    remark = ", ".join(filter(None, remarks))
-    if remark:
-        parts.append(tag("p", text(remark), class_="aside"))
-    return joined(parts)
-
-
-def _compacted(tokens_before: float) -> str:
-    size = f"{tokens(int(tokens_before))} tokens of " if 0 < tokens_before < 1e15 else ""
-    return f"{size}history summed up here"
-
-
-def _files(details: JsonObject) -> Iterator[Html]:
-    for key, name in (("modifiedFiles", "Changed"), ("readFiles", "Read")):
-        listed = details.get(key)
-        paths = [path for path in listed if isinstance(path, str)] if isinstance(listed, list) else []
-        if paths:
-            names = joined((tag("code", text(path)) for path in paths), Html(" "))
-            yield tag("p", tag("b", text(f"{name} ")), names, class_="files")
-
-
-def _system(raw: JsonObject) -> Html:
-    return _raw("The system prompt of that time, as it was recorded; it is not sent again", raw)
-
-
-def _raw(title: str, value: Json) -> Html:
-    return folded(text(title), code_block(pretty_json(value), "json"), class_="raw")
