@@ -33,6 +33,8 @@ def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
     assert (settings.retry_base_delay_ms, settings.retry_max_delay_ms) == (2000, 60_000)
     assert settings.http_timeout == 300.0
     assert settings.default_tools == ()
+    assert (settings.compaction_enabled, settings.compaction_tokens("openai/any")) == (True, (16_384, 20_000))
+    assert (settings.branch_summary_reserve, settings.branch_summary_skip_prompt) == (16_384, False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -52,7 +54,13 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         "shellLeftovers": "kill",
         "httpIdleTimeoutMs": 1500,
         "retry": {"enabled": False, "maxRetries": 1, "baseDelayMs": 5, "maxAgentDelayMs": 9},
-        "compaction": {"enabled": False, "reserveTokens": 1, "keepRecentTokens": 2},
+        "compaction": {
+            "enabled": False,
+            "reserveTokens": 1,
+            "keepRecentTokens": 2,
+            "modelOverrides": {"openai/m": {"reserveTokens": 3}, "openai/n": {"keepRecentTokens": 0}},
+        },
+        "branchSummary": {"reserveTokens": 4, "skipPrompt": True},
         "theme": "dark",
     }
     write(tmp_path / "settings.json", json.dumps(raw))
@@ -70,7 +78,11 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert settings.http_timeout == 1.5
     assert (settings.retry_enabled, settings.max_retries) == (False, 1)
     assert (settings.retry_base_delay_ms, settings.retry_max_delay_ms) == (5, 9)
-    assert settings.get("compaction.reserveTokens") == 1
+    assert settings.compaction_enabled is False
+    assert settings.compaction_tokens("openai/m") == (3, 2)
+    assert settings.compaction_tokens("openai/n") == (1, 0)
+    assert settings.compaction_tokens("OpenAI/m") == (1, 2)
+    assert (settings.branch_summary_reserve, settings.branch_summary_skip_prompt) == (4, True)
     assert settings.get("theme") == "dark"
 
 
