@@ -14,7 +14,7 @@ from importlib.resources import files
 from cantle.export.branches import Chain, branches, lay_out
 from cantle.export.charts import context_chart, cost_chart
 from cantle.export.conversation import Conversation
-from cantle.export.entry_texts import gist, one_line
+from cantle.export.entry_texts import one_line
 from cantle.export.figures import (
     Figures,
     counted,
@@ -27,9 +27,9 @@ from cantle.export.figures import (
 )
 from cantle.export.markup import EMPTY, Html, joined, tag, text, void
 from cantle.export.outline import outline
+from cantle.export.parts import title_of
 from cantle.version import VERSION
-from cantle_ai.messages import UserMessage
-from cantle_session.entries import Entry, MessageEntry, SessionHeader
+from cantle_session.entries import Entry, SessionHeader
 from cantle_session.stamps import iso_time
 
 __all__ = ["page"]
@@ -40,7 +40,7 @@ def page(
 ) -> Iterator[str]:
     """The page in parts. Raises KeyError when `leaf_id` is no entry's."""
     chain = lay_out(entries, leaf_id)
-    return _parts(header, _title(name, entries), Conversation(entries), chain)
+    return _parts(header, title_of(name, entries), Conversation(entries), chain)
 
 
 def _parts(header: SessionHeader, title: str, conversation: Conversation, chain: Chain) -> Iterator[str]:
@@ -53,16 +53,6 @@ def _parts(header: SessionHeader, title: str, conversation: Conversation, chain:
     else:
         yield tag("p", text("Nothing has been said in this session."), class_="aside")
     yield _END
-
-
-def _title(name: str | None, entries: Sequence[Entry]) -> str:
-    """The session's name, or the first thing that the user said."""
-    if name:
-        return one_line(name, 120)
-    for entry in entries:
-        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-            return gist(entry, 90)
-    return "A session"
 
 
 def _head(title: str) -> Html:

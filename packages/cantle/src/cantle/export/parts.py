@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cantle.export.code import code_block
-from cantle.export.entry_texts import pretty_json, said
+from cantle.export.entry_texts import gist, one_line, pretty_json, said
 from cantle.export.figures import dollars, lasting, prompt_tokens, tokens
 from cantle.export.markup import EMPTY, Html, joined, plain, tag, text
 from cantle.export.prose import as_typed, rendered
 from cantle.export.tool_calls import folded, image
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, UserContent
-from cantle_ai.messages import AssistantMessage
+from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_ai.usage import Usage
+from cantle_session.entries import Entry, MessageEntry
 from cantle_session.messages import BashExecutionMessage
 
 __all__ = [
     "answer_figures",
     "compacted",
     "ending_of",
+    "ending_words",
     "file_lists",
     "raw_json",
     "shell_command",
+    "shell_remarks",
     "system_prompt",
     "thought",
+    "title_of",
     "typed_content",
     "usage_line",
 ]
@@ -60,20 +64,22 @@ def thought(block: ThinkingContent) -> Html:
 
 
 def ending_of(answer: AssistantMessage) -> Html:
+    """How an answer ended, where it did not end well."""
+    words = ending_words(answer)
+    return tag("p", text(words), class_="ending") if words else EMPTY
+
+
+def ending_words(answer: AssistantMessage) -> str:
+    """How an answer ended, in words; empty where that needs none."""
     match answer.stop_reason:
         case "error":
-            reason = (
-                f"The request failed: {answer.error_message}"
-                if answer.error_message
-                else "The request failed."
-            )
+            why = answer.error_message
+            return f"The request failed: {why}" if why else "The request failed."
         case "aborted":
-            reason = "Stopped before it was finished."
+            return "Stopped before it was finished."
         case "length":
-            reason = "Cut where the answer reached its longest."
-        case _:
-            return EMPTY
-    return tag("p", text(reason), class_="ending")
+            return "Cut where the answer reached its longest."
+    return ""
 
 
 def answer_figures(answer: AssistantMessage) -> str:
@@ -90,7 +96,6 @@ def usage_line(usage: Usage) -> str:
 
 
 def shell_command(command: BashExecutionMessage) -> Html:
-    state = f"exit {command.exit_code}" if command.exit_code else "stopped" if command.cancelled else ""
     parts = [code_block(command.command, "bash", class_="code command")]
     shown = plain(command.output).rstrip("\n")
     parts.append(
@@ -98,15 +103,19 @@ def shell_command(command: BashExecutionMessage) -> Html:
         if shown
         else tag("p", text("It printed nothing."), class_="aside")
     )
-    remarks = [
-        state,
-        "the output is cut" if command.truncated else "",
-        "no model saw it" if command.exclude_from_context else "",
-    ]
-    remark = ", ".join(filter(None, remarks))
-    if remark:
-        parts.append(tag("p", text(remark), class_="aside"))
+    if remarks := shell_remarks(command):
+        parts.append(tag("p", text(remarks), class_="aside"))
     return joined(parts)
+
+
+def shell_remarks(command: BashExecutionMessage) -> str:
+    """What is to be said of a person's command beside what it printed."""
+    remarks = [f"exit {command.exit_code}" if command.exit_code else "stopped" if command.cancelled else ""]
+    if command.truncated:
+        remarks.append("the output is cut")
+    if command.exclude_from_context:
+        remarks.append("no model saw it")
+    return ", ".join(filter(None, remarks))
 
 
 def compacted(tokens_before: float) -> str:
@@ -129,3 +138,13 @@ def system_prompt(raw: JsonObject) -> Html:
 
 def raw_json(title: str, value: Json) -> Html:
     return folded(text(title), code_block(pretty_json(value), "json"), class_="raw")
+
+
+def title_of(name: str | None, entries: Sequence[Entry]) -> str:
+    """A session's name, or the first thing that the user said."""
+    if name:
+        return one_line(name, 120)
+    for entry in entries:
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+            return gist(entry, 90)
+    return "A session"

@@ -18,7 +18,7 @@ from cantle_ai.codec import JsonObject
 from cantle_ai.content import ImageContent, TextContent, ToolCall, UserContent
 from cantle_ai.messages import ToolResultMessage
 
-__all__ = ["folded", "image", "output", "result_alone", "tool_call"]
+__all__ = ["call_title", "folded", "image", "output", "result_alone", "tool_call"]
 
 _DIFF_LINE = re.compile(r"([ +-]) *(\d+)(?: (.*))?", re.DOTALL)
 _Row: TypeAlias = tuple[str, str, str]
@@ -109,6 +109,12 @@ def image(block: ImageContent) -> Html:
     return tag("figure", picture)
 
 
+def call_title(call: ToolCall, result: ToolResultMessage | None) -> str:
+    """A call in one line of text: the tool, what it was asked, and how it went where it did not go well."""
+    failed = "no result" if result is None else _failure(result)
+    return f"{call.name} {_what(call)}".strip() + (f" — {failed}" if failed else "")
+
+
 def _what(call: ToolCall) -> str:
     """The argument that tells most about a call."""
     arguments = call.arguments
@@ -126,9 +132,7 @@ def _outcome(result: ToolResultMessage | None) -> list[Html]:
     if result is None:
         return [tag("span", text("no result"), class_="state")]
     found = []
-    if result.is_error:
-        code = result.details.get("exitCode") if isinstance(result.details, dict) else None
-        failed = f"exit {code}" if isinstance(code, int) and code else "failed"
+    if failed := _failure(result):
         found.append(tag("span", text(failed), class_="state"))
     pictures = sum(isinstance(block, ImageContent) for block in result.content)
     if pictures:
@@ -136,6 +140,13 @@ def _outcome(result: ToolResultMessage | None) -> list[Html]:
     if result.duration_ms is not None and result.duration_ms >= 1000:
         found.append(tag("span", text(lasting(result.duration_ms)), class_="extra"))
     return found
+
+
+def _failure(result: ToolResultMessage) -> str:
+    if not result.is_error:
+        return ""
+    code = result.details.get("exitCode") if isinstance(result.details, dict) else None
+    return f"exit {code}" if isinstance(code, int) and code else "failed"
 
 
 def _arguments(call: ToolCall, changes: list[_Row]) -> Html:
