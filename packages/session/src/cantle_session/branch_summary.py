@@ -90,7 +90,8 @@ async def summarize_branch(
     """Sum up the branch, with `instructions` beside the usual ones, or in their place.
 
     Raises :class:`~cantle_session.compaction.summary.SummaryFailed`, and
-    :class:`~cantle_ai.abort.AbortError` when `signal` is aborted. ValueError for a plan without messages.
+    :class:`~cantle_session.compaction.summary.SummaryAborted` when `signal` is aborted. ValueError for a plan
+    without messages.
     """
     if not plan.messages:
         raise ValueError("the branch has no messages that could be summed up")

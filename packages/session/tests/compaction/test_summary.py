@@ -11,6 +11,7 @@ from cantle_ai.testing import ScriptedModel
 from cantle_session.compaction import (
     CompactionSettings,
     Summary,
+    SummaryAborted,
     SummaryFailed,
     plan_compaction,
     record,
@@ -194,6 +195,21 @@ async def test_g08_abort_stops_it():
     with pytest.raises(AbortError):
         await summarize(simple_plan(), scripted.stream, scripted.model, signal=controller.signal)
     assert len(scripted.requests) == 1, "an aborted signal asks nobody"
+
+
+async def test_what_was_used_before_an_abort_is_not_lost():
+    controller = AbortController()
+    asked = Recorder({"content": "history", "usage": {"input": 7, "output": 1}}, "turn")
+
+    async def once_only(ask):
+        answer = await ask()
+        controller.abort("enough")
+        return answer
+
+    with pytest.raises(SummaryAborted, match="enough") as caught:
+        await summarize(split_plan(), asked.stream, asked.model, signal=controller.signal, attempts=once_only)
+    assert caught.value.usage.input == 7
+    assert len(asked.texts) == 1
 
 
 async def test_a_history_that_does_not_fit_the_window_is_summed_up_in_portions():

@@ -18,7 +18,7 @@ from cantle_session.branch_summary import (
     record_branch_summary,
     summarize_branch,
 )
-from cantle_session.compaction.summary import Summary, SummaryFailed
+from cantle_session.compaction.summary import Summary, SummaryAborted, SummaryFailed
 from cantle_session.entries import BranchSummaryEntry, CustomMessageEntry, Entry, MessageEntry
 from cantle_session.projection import message_of
 
@@ -158,6 +158,9 @@ async def _summary(
             options=await requests.options(signal),
             attempts=requests.attempts(signal),
         )
+    except SummaryAborted as error:
+        count_failure(parts, compactor.usage, "branch_summary", error)
+        raise
     except SummaryFailed as error:
         count_failure(parts, compactor.usage, "branch_summary", error)
         raise CompactionError(

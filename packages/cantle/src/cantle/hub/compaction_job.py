@@ -14,7 +14,7 @@ from cantle.hub.recorder import saving
 from cantle.hub.summaries import SummaryRequests, ask_hooks, count_failure, sentence
 from cantle_ai.abort import AbortSignal
 from cantle_session.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction, record
-from cantle_session.compaction.summary import Summary, SummaryFailed, summarize
+from cantle_session.compaction.summary import Summary, SummaryAborted, SummaryFailed, summarize
 from cantle_session.errors import SessionError, SessionFileError
 
 if TYPE_CHECKING:
@@ -116,6 +116,9 @@ async def _ask(
             options=await requests.options(signal),
             attempts=requests.attempts(signal),
         )
+    except SummaryAborted as error:
+        count_failure(parts, compactor.usage, "compaction", error)
+        raise
     except SummaryFailed as error:
         count_failure(parts, compactor.usage, "compaction", error)
         raise CompactionError(sentence(str(error)), _NEXT) from None

@@ -30,7 +30,7 @@ from cantle_ai.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
     from cantle.hub.agent_session import SessionParts
-    from cantle_session.compaction.summary import Attempts, SummaryFailed
+    from cantle_session.compaction.summary import Attempts, SummaryAborted, SummaryFailed
 
 __all__ = ["SummaryRequests", "ask_hooks", "count_failure", "sentence"]
 
@@ -119,7 +119,9 @@ async def ask_hooks(
     return None
 
 
-def count_failure(parts: SessionParts, usage: UsageTotal, kind: str, failure: SummaryFailed) -> None:
+def count_failure(
+    parts: SessionParts, usage: UsageTotal, kind: str, failure: SummaryFailed | SummaryAborted
+) -> None:
     """Write down what a summary took of which nothing came."""
     if failure.usage.total_tokens:
         model = parts.agent.model

@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cantle_session.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction, record
     from cantle_session.compaction.settings import CompactionSettings, compaction_needed
-    from cantle_session.compaction.summary import Summary, SummaryFailed, summarize
+    from cantle_session.compaction.summary import Summary, SummaryAborted, SummaryFailed, summarize
 
 __all__ = [
     "CompactionPlan",
     "CompactionSettings",
     "NothingToCompact",
     "Summary",
+    "SummaryAborted",
     "SummaryFailed",
     "compaction_needed",
     "plan_compaction",
@@ -43,6 +44,7 @@ _HOMES = {
     "CompactionSettings": "settings",
     "NothingToCompact": "plan",
     "Summary": "summary",
+    "SummaryAborted": "summary",
     "SummaryFailed": "summary",
     "compaction_needed": "settings",
     "plan_compaction": "plan",

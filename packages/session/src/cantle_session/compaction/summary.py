@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cantle_ai.stream import StreamFunction
     from cantle_session.compaction.plan import CompactionPlan
 
-__all__ = ["Attempts", "Summarizer", "Summary", "SummaryFailed", "summarize"]
+__all__ = ["Attempts", "Summarizer", "Summary", "SummaryAborted", "SummaryFailed", "summarize"]
 
 Attempts: TypeAlias = Callable[[Callable[[], Awaitable[AssistantMessage]]], Awaitable[AssistantMessage]]
 """Asks once by calling what it is given, and again where that is worth it; gives the last answer."""
@@ -55,6 +55,14 @@ class SummaryFailed(SessionError):
         self.usage = usage
 
 
+class SummaryAborted(AbortError):
+    """It was given up. `usage` is what was used until then."""
+
+    def __init__(self, text: str, usage: Usage) -> None:
+        super().__init__(text)
+        self.usage = usage
+
+
 async def summarize(
     plan: CompactionPlan,
     stream: StreamFunction,
@@ -68,7 +76,7 @@ async def summarize(
     """Sum up what `plan` cuts off, with `instructions` of the user for what matters to them.
 
     `options` are those of the requests, without their caching. `attempts` may ask again after a failure. Raises
-    :class:`SummaryFailed`, and :class:`~cantle_ai.abort.AbortError` when `signal` is aborted.
+    :class:`SummaryFailed`, and :class:`SummaryAborted` when `signal` is aborted.
     """
     summarizer = Summarizer(stream, model, signal=signal, options=options, attempts=attempts)
     text = plan.previous_summary or ""
@@ -128,14 +136,17 @@ class Summarizer:
             self.usage = total_usage([self.usage, answer.usage])
             return answer
 
-        if self._signal is not None:
-            self._signal.raise_if_aborted()
-        answer = await (once() if self._attempts is None else self._attempts(once))
+        try:
+            if self._signal is not None:
+                self._signal.raise_if_aborted()
+            answer = await (once() if self._attempts is None else self._attempts(once))
+        except AbortError as error:
+            raise SummaryAborted(str(error), self.usage) from error
         return self._text_of(answer)
 
     def _text_of(self, answer: AssistantMessage) -> str:
         if answer.stop_reason == "aborted":
-            raise AbortError(answer.error_message or "Operation aborted")
+            raise SummaryAborted(answer.error_message or "Operation aborted", self.usage)
         text = without_lists(answer.text).strip()
         if answer.stop_reason == "stop" and text:
             return text

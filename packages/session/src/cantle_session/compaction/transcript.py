@@ -24,8 +24,11 @@ __all__ = ["MOST_OF_A_RESULT", "shortened", "transcript", "transcript_parts"]
 
 MOST_OF_A_RESULT = 2000
 _IMAGE = "(an image)"
-_LABEL = re.compile(r"^(?=\[(?:User|Assistant|Assistant tool calls|Tool result)\]:)", re.MULTILINE)
-_TAG = re.compile(r"<(?=/?(?:conversation|previous-summary)>)")
+_LABEL = re.compile(
+    r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))(?=\[(?:User|Assistant|Assistant tool calls|Tool result)\]:)",
+    re.MULTILINE,
+)
+_TAG = re.compile(r"<(?=\s*/?\s*(?:conversation|previous-summary)\b)", re.IGNORECASE)
 
 
 def transcript(messages: Iterable[AgentMessage]) -> str:
