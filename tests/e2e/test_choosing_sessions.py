@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cantle_ai.messages import UserMessage
+from cantle_session.entries import MessageEntry
 from cantle_session.session import Session
 from tests.e2e.test_sessions_command import SCRIPT
 from tests.support.cli import Cli
@@ -43,11 +44,11 @@ def refused(cli: Cli, *arguments: str, says: str, code: int = 1) -> None:
 def asked(path: Path) -> list[str]:
     """The user's messages in the order of the file."""
     with Session.open(path, reading=True) as session:
-        messages = [entry.message for entry in session.entries() if entry.type == "message"]
+        messages = [entry.message for entry in session.entries() if isinstance(entry, MessageEntry)]
     return [message.text for message in messages if isinstance(message, UserMessage)]
 
 
-@pytest.mark.parity("sessions.fork")
+@pytest.mark.parity("cli.session-id", "sessions.fork")
 def test_a_fork_goes_on_in_a_new_session_of_this_folder(cli: Cli, tmp_path: Path) -> None:
     ask(cli, "-p", "Begin.")
     (original,) = cli.sessions()
@@ -75,7 +76,7 @@ def test_a_fork_has_an_id_of_its_own_and_keeps_all_branches(cli: Cli) -> None:
     assert asked(fork) == ["Begin.", "Left.", "Right.", "Go on."]
 
 
-@pytest.mark.parity("sessions.fork")
+@pytest.mark.parity("cli.session-id")
 def test_a_session_with_a_chosen_id_is_begun_and_then_gone_on_with(cli: Cli) -> None:
     ask(cli, "--session-id", "task-1", "-p", "Begin.")
     ask(cli, "--session-id", "task-1", "-p", "Go on.")
@@ -135,6 +136,7 @@ EXCLUDING = [
 ]
 
 
+@pytest.mark.parity("cli.one-session")
 @pytest.mark.parametrize(("one", "other"), EXCLUDING, ids=lambda words: words[0])
 def test_options_that_exclude_each_other(cli: Cli, one: list[str], other: list[str]) -> None:
     refused(cli, *one, *other, says="exclude each other", code=2)
@@ -150,11 +152,9 @@ def test_a_session_in_a_database_goes_on(cli: Cli) -> None:
     assert [session["id"] for session in listed] == ["copy", "task"]
     assert listed[1]["location"] == f"{place[1]}#task"
     with Session.open(listed[1]["location"]) as session:
-        assert [m.text for m in session.context().messages if m.role == "user"] == [
-            "Begin.",
-            "Go on.",
-            "And on.",
-        ]
+        messages = session.context().messages
+        asked_there = [message.text for message in messages if isinstance(message, UserMessage)]
+        assert asked_there == ["Begin.", "Go on.", "And on."]
     assert cli.sessions() == []
 
 

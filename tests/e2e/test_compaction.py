@@ -35,7 +35,7 @@ def entries(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").split("\n") if line]
 
 
-@pytest.mark.parity("cli.compact")
+@pytest.mark.parity("cli.compact-prompt")
 def test_a_prompt_of_print_mode_compacts_with_instructions(cli: Cli) -> None:
     script = [said("one"), said("two"), SUMMARY, said("three")]
     with StrictServer(script, prefix=False) as server:

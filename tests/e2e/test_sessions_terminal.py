@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cantle_ai.messages import UserMessage
 from cantle_session.session import Session
 from tests.e2e.test_sessions_command import SCRIPT, listed
 from tests.support.cli import TIMEOUT, Cli
@@ -40,7 +41,7 @@ def cli(cli: Cli) -> Cli:
 def questions(file: str) -> list[str]:
     """What the user said in a session."""
     with Session.open(file) as session:
-        return [message.text for message in session.context().messages if message.role == "user"]
+        return [message.text for message in session.context().messages if isinstance(message, UserMessage)]
 
 
 def location(cli: Cli, text: str) -> str:

@@ -113,14 +113,15 @@ def _say_lines(results: Results, records: Iterable[JsonObject]) -> None:
 
 def _follow(results: Results, session: Session, *, as_json: bool) -> None:
     """Print what is added to the session until nobody reads, or the user has enough."""
-    while not results.code:
+    code = results.code
+    while not code:
         for entry in session.follow(_PATIENCE):
             if as_json:
                 _say_lines(results, [entry.to_json()])
             else:
                 results.say(_line(entry, {}))
-            if results.code:
-                return
+            if code := results.code:
+                break
 
 
 _PATIENCE = 60.0
