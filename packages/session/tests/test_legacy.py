@@ -2,13 +2,21 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from cantle_ai.messages import UserMessage
 from cantle_session.errors import SessionFileError
+from cantle_session.exports import export_jsonl
+from cantle_session.forks import clone_session, copy_session
+from cantle_session.imports import import_session
+from cantle_session.listing import find_session, list_sessions
 from cantle_session.messages import ExtensionMessage
 from cantle_session.session import Session
+from cantle_session.stats import session_stats
 from packages.session.tests.support import (
     HEADER,
     answer,
@@ -22,6 +30,7 @@ from packages.session.tests.support import (
     user,
     write,
 )
+from tests.support.samples import samples
 
 NO_VERSION = {key: value for key, value in HEADER.items() if key != "version"}
 
@@ -155,3 +164,65 @@ def test_an_old_file_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [session.file]
     session.append_message(UserMessage("on"))
     assert texts(Session.open(file_of(session)))[-1] == "on"
+
+
+@pytest.mark.parity("sessions.old-versions-on-disk")
+@pytest.mark.parametrize("lines", [V1, V2])
+def test_nothing_but_an_append_changes_an_old_file_or_adds_one_beside_it(tmp_path, lines):
+    (tmp_path / "s").mkdir()
+    path = write(tmp_path / "s" / "s.jsonl", *lines)
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    list_sessions(path.parent)
+    find_session("0197a", path.parent)
+    with Session.open(path) as session:
+        (session.context(), session.entries(), session.usage(), session.labels(), session_stats(session))
+        session.branch(session.entries()[0].id)
+        export_jsonl(session, tmp_path / "out.jsonl")
+        clone_session(session, tmp_path / "clones").close()
+        copy_session(session, tmp_path / "copies").close()
+    import_session(path, tmp_path / "imported")
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+APPEND = """
+import sys
+from cantle_ai.messages import UserMessage
+from cantle_session.session import Session
+session = Session.open(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+session.append_message(UserMessage("on"))
+print("kept", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+@pytest.mark.timeout(60)
+def test_a_kill_while_an_old_file_is_upgraded_costs_nothing(tmp_path):
+    path = tmp_path / "s.jsonl"
+    old = encoded(V2[0], *V2[1:], *chain(*[said(user("x" * 5000), id=f"{n:08x}") for n in range(10, 400)]))
+    for number in range(samples(60, 8)):
+        for left in tmp_path.iterdir():
+            left.unlink()
+        path.write_bytes(old)
+        worker = subprocess.Popen(
+            [sys.executable, "-c", APPEND, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        with worker:
+            assert worker.stdin is not None and worker.stdout is not None
+            assert worker.stdout.readline() == b"ready\n"
+            worker.stdin.write(b"\n")
+            worker.stdin.flush()
+            # Something new in the folder: the file that is being written, the second name, or the end of it.
+            while len(list(tmp_path.iterdir())) < 2 + number % 2 and path.read_bytes()[:60] == old[:60]:
+                assert worker.poll() is None
+            worker.send_signal(signal.SIGKILL)
+        # The original is there, whole: in its place still, or beside what took it.
+        assert old in {each.read_bytes() for each in (path, tmp_path / "s.jsonl.v2") if each.exists()}
+        with Session.open(path) as session:
+            assert session.warnings == []
+            session.append_message(UserMessage("and on"))
+            assert texts(session)[-1] == "and on"
+        assert entries_on_disk(path)[-1]["message"]["content"] == "and on"

@@ -26,6 +26,7 @@ from cantle_session.stamps import milliseconds
 from cantle_session.storage.store import is_database
 
 __all__ = [
+    "FIRST_MESSAGE",
     "SessionInfo",
     "file_with_id",
     "find_session",
@@ -39,8 +40,9 @@ _HEAD_BLOCK = 1024
 _TAIL_BLOCK = 512
 _HEAD_LIMIT = 1 << 18
 _TAIL_LIMIT = 1 << 20
-_SHOWN = 200
-_LONG = 4 * _SHOWN
+FIRST_MESSAGE = 200
+"""How many characters of the first message are shown."""
+_LONG = 4 * FIRST_MESSAGE
 """Bytes of a message that hold as many characters as are shown, whichever they are."""
 
 
@@ -58,7 +60,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """When the last message was; the time of creation where none is near the end of the file."""
     name: str | None = None
     first_message: str = ""
-    """How the user's first message begins: 200 characters at most."""
+    """How the user's first message begins: :data:`FIRST_MESSAGE` characters at most."""
     parent_session: str | None = None
     """The location of the session that it was made from."""
     size: int = 0
@@ -167,7 +169,7 @@ def _head(fd: int, size: int) -> _Head:
                 raw = _object(data[start:] if end < 0 else data[start:end])
                 text, looked = None if raw is None else _user_text(raw), match.end()
             if text is not None:
-                return _Head(_lines(data[:start]), text[:_SHOWN])
+                return _Head(_lines(data[:start]), text[:FIRST_MESSAGE])
         if whole or len(data) >= _HEAD_LIMIT or not _may_be_session(data):
             return _Head(_lines(data if whole else data[: data.rfind(b"\n") + 1]))
         block = _read_at(fd, len(data), len(data))

@@ -31,7 +31,7 @@ from cantle_ai.messages import UserMessage, message_from_json
 from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.folders import absolute_directory
 from cantle_session.lines import encode_header
-from cantle_session.listing import SessionInfo
+from cantle_session.listing import FIRST_MESSAGE, SessionInfo
 from cantle_session.stamps import check_session_id, milliseconds
 from cantle_session.storage.bin import Deletion
 from cantle_session.storage.names import append_name
@@ -53,8 +53,6 @@ _FIRST_PAGE, _LARGEST_PAGE = 64, 4096
 _PAGE_BYTES = 1 << 20
 _NUMBER = 0xFFFFFFFF
 """The part of a row that is the line's number."""
-_FIRST_MESSAGE = 4000
-"""Characters of the first message that a list shows."""
 
 
 class Head(Struct, frozen=True):
@@ -610,7 +608,7 @@ def _learn(facts: JsonObject, line: bytes) -> int | None:
             if "first" not in facts and message.get("role") == "user":
                 said = message_from_json(message)
                 if isinstance(said, UserMessage):
-                    facts["first"] = said.text[:_FIRST_MESSAGE]
+                    facts["first"] = said.text[:FIRST_MESSAGE]
             stamp, written = message.get("timestamp"), raw.get("timestamp")
             if isinstance(stamp, int) and 0 < stamp < 1 << 62:
                 return stamp
