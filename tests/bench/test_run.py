@@ -103,9 +103,10 @@ def test_it_starts_with_the_standard_library_alone() -> None:
 
 def test_the_driver_adds_its_tests_to_the_bench(tmp_path: Path) -> None:
     run = (
-        "import sys\nSUITES = {'bigarg': [('bigarg-p',)]}\n"
+        "import sys\nSUITES = {'bigarg': [('bigarg-p',)], 'resume': [('resume10k',)]}\n"
         "def stream_test(scenario, deltas, json_mode): return scenario, deltas, json_mode\n"
-        "def main(): print(SUITES['bigarg'], sys.argv[1:])\n"
+        "def resume_test(entries, compact): return entries, compact\n"
+        "def main(): print(SUITES['bigarg'], SUITES['resume'], sys.argv[1:])\n"
     )
     words = [
         sys.executable,
@@ -116,4 +117,5 @@ def test_the_driver_adds_its_tests_to_the_bench(tmp_path: Path) -> None:
     ]
     said = subprocess.run(words, capture_output=True, encoding="utf-8", check=True).stdout
     assert re.findall(r"bigarg\d*-\w+", said)[:3] == ["bigarg-p", "bigarg400-p", "bigarg-400000"]
+    assert "('resume10k',), ('resume20k', 'resume', (20000, 0), 1)" in said
     assert said.rstrip().endswith("['--runs', '1']")
