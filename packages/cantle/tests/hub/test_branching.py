@@ -30,7 +30,7 @@ def place(it: Any, text: str) -> str:
     raise AssertionError(text)
 
 
-@pytest.mark.parity("sessions.tree-commands")
+@pytest.mark.parity("sessions.navigate")
 async def test_a_users_message_is_said_anew_from_in_front_of_it(stage: Any) -> None:
     it = await talked(stage, said("three"))
     before = it.session.session.file.read_bytes()
@@ -45,6 +45,7 @@ async def test_a_users_message_is_said_anew_from_in_front_of_it(stage: Any) -> N
     assert len(it.session.session.children(place(it, "one"))) == 2
 
 
+@pytest.mark.parity("sessions.navigate")
 async def test_any_other_entry_is_gone_on_from(stage: Any) -> None:
     it = await talked(stage)
     result = await it.session.navigate(place(it, "one"))
@@ -71,7 +72,7 @@ async def test_the_first_message_can_be_said_anew_as_another_root(stage: Any) ->
 
 
 @pytest.mark.fault("F12")
-@pytest.mark.parity("sessions.branch-summaries")
+@pytest.mark.parity("sessions.branch-summary-placement")
 async def test_f12_the_branch_that_is_left_is_summed_up_where_the_new_one_begins(stage: Any) -> None:
     it = await talked(stage, SUMMARY, said("three"))
     old_leaf = it.session.session.leaf_id
@@ -164,6 +165,7 @@ async def test_what_is_said_meanwhile_comes_afterwards(stage: Any) -> None:
     assert [m.text for m in it.session.messages][-2:] == ["other", "three"]
 
 
+@pytest.mark.parity("events.summarization-retry")
 async def test_its_requests_are_retried(stage: Any) -> None:
     it = await talked(stage, BUSY, SUMMARY)
     await it.session.navigate(place(it, "second"), summarize=True)
@@ -171,6 +173,7 @@ async def test_its_requests_are_retried(stage: Any) -> None:
     assert it.waits == [2]
 
 
+@pytest.mark.parity("config.branch-summary")
 async def test_the_budget_leaves_out_the_oldest(stage: Any) -> None:
     settings = Settings({"branchSummary": {"reserveTokens": 127_990}})
     it = await stage([said("one"), said("two"), said("three"), SUMMARY], settings=settings)

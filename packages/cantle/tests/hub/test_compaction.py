@@ -61,7 +61,7 @@ def compaction_of(it: Any) -> CompactionEntry:
 # --- when asked
 
 
-@pytest.mark.parity("compaction.triggers")
+@pytest.mark.parity("compaction.when-asked")
 async def test_when_asked_the_beginning_becomes_a_summary_and_the_end_stays(stage: Any) -> None:
     it = await talked(stage, SUMMARY, said("three"))
     result = await it.session.compact()
@@ -107,6 +107,7 @@ async def test_g09_instructions_reach_every_request_for_a_summary(stage: Any) ->
 
 
 @pytest.mark.fault("G09")
+@pytest.mark.parity("compaction.when-asked")
 async def test_g09_what_is_short_already_is_not_compacted(stage: Any) -> None:
     it = await stage([said("one")])
     await it.session.prompt("Hi")
@@ -120,6 +121,7 @@ async def test_g09_what_is_short_already_is_not_compacted(stage: Any) -> None:
     assert len(it.scripted.requests) == 1
 
 
+@pytest.mark.parity("compaction.usage")
 async def test_what_a_summary_took_counts(stage: Any) -> None:
     it = await talked(stage, SUMMARY)
     before = it.session.usage
@@ -129,6 +131,7 @@ async def test_what_a_summary_took_counts(stage: Any) -> None:
         assert again.usage().output == it.session.usage.output
 
 
+@pytest.mark.parity("compaction.usage")
 async def test_a_summary_asks_with_the_agents_key_and_without_cache(stage: Any) -> None:
     seen: list[Any] = []
     it = await talked(stage, SUMMARY)
@@ -158,6 +161,7 @@ async def test_g02_a_summary_that_was_cut_is_a_failure_and_its_cost_counts(stage
     assert [m.role for m in it.session.messages] == ["user", "assistant"] * 2
 
 
+@pytest.mark.parity("compaction.when-asked")
 async def test_a_run_that_is_on_is_aborted_first(stage: Any) -> None:
     held = Held(said("never"))
     it = await talked(stage, held, SUMMARY)
@@ -192,7 +196,7 @@ async def test_a_listener_cannot_compact_what_waits_for_it(stage: Any) -> None:
 
 
 @pytest.mark.fault("G04")
-@pytest.mark.parity("compaction.triggers")
+@pytest.mark.parity("compaction.by-itself")
 async def test_g04_between_turns_after_the_results(stage: Any) -> None:
     it = await stage([said("one"), call(usage=FULL), SUMMARY, said("done")], settings=keeping())
     await it.session.prompt(HELLO)
@@ -231,6 +235,7 @@ async def test_g04_one_large_result_is_seen_before_the_next_request(stage: Any) 
     assert it.session.last_answer.text == "done"
 
 
+@pytest.mark.parity("compaction.by-itself")
 async def test_after_a_run_before_it_settles(stage: Any) -> None:
     it = await stage([said("one"), said("two", FULL), SUMMARY, said("three")], settings=keeping())
     await it.session.prompt(HELLO)
@@ -242,6 +247,7 @@ async def test_after_a_run_before_it_settles(stage: Any) -> None:
     assert len(ends(it)) == 1
 
 
+@pytest.mark.parity("compaction.by-itself")
 async def test_before_a_prompt_where_it_failed_after_the_run(stage: Any) -> None:
     it = await stage([said("one"), said("two", FULL), REFUSED, SUMMARY, said("three")], settings=keeping())
     await it.session.prompt(HELLO)
@@ -273,6 +279,7 @@ async def test_g06_without_usage_the_size_is_estimated(stage: Any) -> None:
     assert [end.reason for end in ends(it) if end.result] == ["threshold"]
 
 
+@pytest.mark.parity("compaction.by-itself")
 async def test_a_failure_does_not_stop_the_run(stage: Any) -> None:
     it = await stage([said("one"), call(usage=FULL), REFUSED, said("done")], settings=keeping())
     await it.session.prompt(HELLO)
@@ -285,6 +292,7 @@ async def test_a_failure_does_not_stop_the_run(stage: Any) -> None:
     assert it.session.last_answer.text == "done"
 
 
+@pytest.mark.parity("compaction.by-itself")
 async def test_where_nothing_can_be_summed_up_nothing_is_said(stage: Any) -> None:
     it = await stage([said("one", FULL), said("two", FULL)])
     await it.session.prompt("Hi")
@@ -292,6 +300,7 @@ async def test_where_nothing_can_be_summed_up_nothing_is_said(stage: Any) -> Non
     assert compactions(it) == []
 
 
+@pytest.mark.parity("config.compaction")
 async def test_it_can_be_turned_off(stage: Any) -> None:
     it = await stage([said("one"), said("two", FULL), SUMMARY], settings=keeping(enabled=False))
     assert it.session.auto_compaction is False
@@ -336,6 +345,7 @@ async def test_an_applications_hook_between_turns_is_still_asked(stage: Any) -> 
 
 @pytest.mark.fault("G07")
 @pytest.mark.fault("E09")
+@pytest.mark.parity("compaction.queue")
 async def test_g07_what_is_typed_meanwhile_is_answered_afterwards(stage: Any) -> None:
     held = Held(SUMMARY)
     it = await talked(stage, held, said("to the first"), said("to the second"), said("to the third"))
@@ -401,6 +411,7 @@ async def test_steering_enters_after_a_compaction_between_turns(stage: Any) -> N
 
 
 @pytest.mark.fault("G08")
+@pytest.mark.parity("compaction.abort")
 async def test_g08_an_abort_returns_when_it_has_ended(stage: Any) -> None:
     held = Held(SUMMARY)
     it = await talked(stage, held)
@@ -434,6 +445,7 @@ async def test_g08_one_that_is_asked_for_ends_one_that_came_by_itself(stage: Any
     assert kinds(it).count("compaction") == 1
 
 
+@pytest.mark.parity("compaction.abort")
 async def test_of_two_that_are_asked_for_the_second_counts(stage: Any) -> None:
     held = Held(SUMMARY)
     it = await talked(stage, held, SUMMARY)
@@ -446,6 +458,7 @@ async def test_of_two_that_are_asked_for_the_second_counts(stage: Any) -> None:
     assert [end.aborted for end in ends(it)] == [True, False]
 
 
+@pytest.mark.parity("compaction.abort")
 async def test_an_abort_between_turns_ends_the_run(stage: Any) -> None:
     held = Held(SUMMARY)
     it = await stage([said("one"), call(usage=FULL), held, said("never")], settings=keeping())
@@ -575,6 +588,7 @@ async def test_an_abort_ends_the_wait(stage: Any) -> None:
 # --- hooks
 
 
+@pytest.mark.parity("compaction.hooks")
 async def test_a_hook_may_call_it_off(stage: Any) -> None:
     it = await talked(stage)
     it.session.before_compact.append(lambda request: CallOff("not now"))
@@ -585,6 +599,7 @@ async def test_a_hook_may_call_it_off(stage: Any) -> None:
     assert len(it.scripted.requests) == 2
 
 
+@pytest.mark.parity("compaction.hooks")
 async def test_a_hook_may_bring_its_own_summary(stage: Any) -> None:
     it = await talked(stage, said("three"))
     seen: list[CompactionRequest] = []

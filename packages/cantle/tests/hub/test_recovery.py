@@ -68,6 +68,7 @@ async def test_too_long_a_request_is_sent_again_after_the_history_was_compacted(
 
 
 @pytest.mark.fault("G05")
+@pytest.mark.parity("compaction.overflow")
 async def test_g05_it_goes_on_once_and_then_says_what_to_do(stage: Any) -> None:
     it = await stage([said("one"), TOO_LONG, SUMMARY, TOO_LONG, said("never")], settings=keeping())
     await it.session.prompt(HELLO)
@@ -99,6 +100,7 @@ async def test_g05_an_overflow_of_another_model_is_not_this_ones() -> None:
     assert (overflow_of(own, model, 100), overflow_of(other, model, 100)) == ("refused", None)
 
 
+@pytest.mark.parity("compaction.overflow-alone")
 async def test_what_cannot_be_compacted_stays_the_failure(stage: Any) -> None:
     it = await stage([TOO_LONG])
     await it.session.prompt("Hi")
@@ -107,6 +109,7 @@ async def test_what_cannot_be_compacted_stays_the_failure(stage: Any) -> None:
     assert kinds(it) == ["message", "message"]
 
 
+@pytest.mark.parity("compaction.overflow")
 async def test_it_is_not_recovered_where_compaction_is_off(stage: Any) -> None:
     it = await stage([said("one"), TOO_LONG, said("never")], settings=keeping(enabled=False))
     await it.session.prompt(HELLO)
@@ -115,6 +118,7 @@ async def test_it_is_not_recovered_where_compaction_is_off(stage: Any) -> None:
 
 
 @pytest.mark.parametrize("way", ["summary fails", "called off"])
+@pytest.mark.parity("compaction.overflow")
 async def test_where_the_compaction_fails_nothing_is_sent_again(stage: Any, way: str) -> None:
     it = await stage([said("one"), TOO_LONG, REFUSED, REFUSED], settings=keeping())
     if way == "called off":
@@ -153,6 +157,7 @@ async def test_an_abort_while_it_is_compacted_sends_nothing_again(stage: Any) ->
     assert it.scripted.left == 1
 
 
+@pytest.mark.parity("compaction.cut-answers")
 async def test_an_answer_that_was_cut_early_is_asked_for_again(stage: Any) -> None:
     it = await stage([said("one"), CUT, SUMMARY, said("whole")], settings=keeping())
     await it.session.prompt(HELLO)
@@ -163,6 +168,7 @@ async def test_an_answer_that_was_cut_early_is_asked_for_again(stage: Any) -> No
     assert it.saved()[3] == "assistant:length"
 
 
+@pytest.mark.parity("compaction.cut-answers")
 async def test_an_answer_that_was_cut_at_its_own_limit_stays(stage: Any) -> None:
     at_the_limit = {**CUT, "usage": {"input": 100, "output": scripted_model().max_tokens}}
     it = await stage([said("one"), at_the_limit, said("never")], settings=keeping())
@@ -172,6 +178,7 @@ async def test_an_answer_that_was_cut_at_its_own_limit_stays(stage: Any) -> None
     assert it.session.last_answer.text == "half"
 
 
+@pytest.mark.parity("compaction.overflow-alone")
 async def test_an_answer_that_was_cut_stays_where_nothing_can_be_compacted(stage: Any) -> None:
     it = await stage([CUT])
     await it.session.prompt("Hi")
@@ -179,6 +186,7 @@ async def test_an_answer_that_was_cut_stays_where_nothing_can_be_compacted(stage
     assert kinds(it) == ["message", "message"]
 
 
+@pytest.mark.parity("compaction.crossed-line")
 async def test_a_good_answer_that_crossed_the_line_is_not_repeated(stage: Any) -> None:
     it = await stage([said("one"), said("two", OVER), SUMMARY, said("three")], settings=keeping())
     await it.session.prompt(HELLO)
