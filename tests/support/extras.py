@@ -19,13 +19,14 @@ _MODULES = {
     "bedrock": ("botocore",),
     "vertex": ("google.auth", "cryptography"),
     "keyring": ("keyring",),
+    "browser": ("playwright",),
     "oracles": ("openai", "anthropic", "google.genai", "mistralai", "boto3"),
 }
-_PROGRAMS = {"search": ("rg",)}
+_PROGRAMS = {"search": ("rg",), "browser": ("chromium",)}
 
 
 def needs(extra: str) -> pytest.MarkDecorator:
-    """The mark of a test that uses the optional dependency `extra`: `images`, `local`, `search`, `bedrock`, `vertex`, `keyring` or `oracles`.
+    """The mark of a test that uses the optional dependency `extra`: `images`, `local`, `search`, `bedrock`, `vertex`, `keyring`, `browser` or `oracles`.
 
     Tests that carry it can be chosen with `-m extra`.
     """
