@@ -94,6 +94,7 @@ def test_line_ends_of_windows_and_a_byte_order_mark_are_read(tmp_path):
     go_on(session)
 
 
+@pytest.mark.fault("F01")
 def test_f01_only_lf_ends_a_line(tmp_path):
     text = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg"
     raw = chain({"type": "custom", "customType": text, "data": text}, said(user(text)))
@@ -128,6 +129,7 @@ def test_a_file_that_lost_its_line_ends_is_read_in_reasonable_time(tmp_path):
     assert (len(session.entries()), lines_with_warnings(session)) == (1, [2, 2])
 
 
+@pytest.mark.fault("F04")
 def test_f04_a_second_header_is_passed_over(tmp_path):
     one, two = chain(said(user("1")), said(user("2")))
     session = opened(tmp_path / "s.jsonl", HEADER, one, {**HEADER, "id": "second"}, two)

@@ -48,7 +48,7 @@ def lines_of(path):
     return Path(path).read_bytes().split(b"\n")[1:-1]
 
 
-@pytest.mark.parity("sessions.fork")
+@pytest.mark.parity("sessions.fork-before-a-message")
 def test_a_fork_has_what_came_before_a_message_and_hands_the_message_back(tmp_path):
     session = opened(tmp_path / "s.jsonl", HEADER, *TREE)
     before = file_of(session).read_bytes()
@@ -73,7 +73,7 @@ def test_a_fork_hands_images_back_too(tmp_path):
     assert fork.message.content == [TextContent("look"), image]
 
 
-@pytest.mark.parity("sessions.fork")
+@pytest.mark.parity("sessions.fork-before-a-message")
 @pytest.mark.fault("F04")
 def test_a_fork_before_the_first_message_is_a_new_session_with_one_header(tmp_path):
     session = opened(tmp_path / "s.jsonl", HEADER, *TREE)
@@ -95,6 +95,7 @@ def test_a_fork_before_any_answer_has_one_header(tmp_path):
     assert kinds == ["session", "message", "message", "message"]
 
 
+@pytest.mark.parity("sessions.fork-messages")
 def test_where_a_session_can_be_forked(tmp_path):
     session = opened(tmp_path / "s.jsonl", HEADER, *TREE, *chain(said(user("")), {"type": "custom"}))
     assert [(point.entry_id, point.text) for point in fork_points(session)] == [
@@ -116,7 +117,7 @@ def test_a_session_is_forked_at_a_message_of_the_user_only(tmp_path, entry_id):
     assert not (tmp_path / "forks").exists()
 
 
-@pytest.mark.parity("sessions.fork")
+@pytest.mark.parity("sessions.clone")
 def test_a_clone_has_the_branch_where_the_session_stands(tmp_path):
     session = opened(tmp_path / "s.jsonl", HEADER, *TREE)
     assert texts(clone_session(session, tmp_path / "1")) == ["one", "A1", "other", "O1"]
@@ -128,7 +129,7 @@ def test_a_clone_has_the_branch_where_the_session_stands(tmp_path):
     assert clone_session(session, tmp_path / "4").entries() == []
 
 
-@pytest.mark.parity("sessions.fork")
+@pytest.mark.parity("sessions.fork-whole")
 def test_a_copy_has_every_branch(tmp_path):
     session = opened(tmp_path / "s.jsonl", HEADER, *TREE)
     copy = copy_session(session, tmp_path / "copies", cwd="/elsewhere")
@@ -249,6 +250,7 @@ def test_an_id_that_can_be_no_file_name_is_refused(tmp_path, session_id):
     assert sorted(tmp_path.iterdir()) == [session.file]
 
 
+@pytest.mark.fault("F06")
 @pytest.mark.timeout(50)
 def test_f06_a_deep_branch_is_forked_in_step_with_its_length(tmp_path):
     count = samples(100_000, 20_000)

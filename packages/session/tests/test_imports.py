@@ -69,7 +69,6 @@ def test_it_can_be_given_another_directory_or_a_new_id(tmp_path):
 
 
 @pytest.mark.fault("F03")
-@pytest.mark.parity("sessions.import-again")
 def test_f03_an_import_never_replaces_a_session(tmp_path):
     source = write(tmp_path / "s.txt", HEADER, *ALL)
     here = Path(import_session(source, tmp_path / "sessions").location)
@@ -214,7 +213,6 @@ def test_what_does_not_fit_leaves_nothing(tmp_path):
 # --- move
 
 
-@pytest.mark.parity("sessions.move")
 def test_a_session_is_moved_to_another_directory(tmp_path):
     header = {**HEADER, "fromTheFuture": [1]}
     (tmp_path / "a").mkdir()
