@@ -89,10 +89,11 @@ class Story:
                      "total": fresh * 3e-6 + out * 15e-6 + cached * 3e-7},
         }  # fmt: skip
         stop = "toolUse" if any(block.get("type") == "toolCall" for block in content) else "stop"
-        return self.message(
-            role="assistant", content=content, api="anthropic-messages", provider="anthropic",
-            model="claude-sonnet-4-5", usage=usage, **{"stopReason": stop, "durationMs": 2_400 + out * 8, **fields},
-        )  # fmt: skip
+        facts: dict[str, object] = {
+            "api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-4-5", "usage": usage,
+            "stopReason": stop, "durationMs": 2_400 + out * 8,
+        }  # fmt: skip
+        return self.message(role="assistant", content=content, **{**facts, **fields})
 
     def result(
         self, call: JsonObject, *content: JsonObject | str, error: bool = False, **fields: object
