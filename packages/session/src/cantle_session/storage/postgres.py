@@ -234,11 +234,13 @@ class PostgresDatabase:
         connection.execute(f"SET lock_timeout = '{_LOCK_TIMEOUT}'")
         connection.execute("SET client_encoding = 'UTF8'")
         if not self._has_tables(connection):
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_TABLES_LOCK,))
-                if not self._has_tables(connection):
+            # Not in the transaction: one that waited for the lock would not see what was made meanwhile.
+            connection.execute("SELECT pg_advisory_lock(%s)", (_TABLES_LOCK,))
+            if not self._has_tables(connection):
+                with connection.transaction():
                     for statement in _TABLES.format(comment=_COMMENT).split(";"):
                         connection.execute(statement)
+            connection.execute("SELECT pg_advisory_unlock(%s)", (_TABLES_LOCK,))
         # What a connection before this one had told the server.
         if self._joined is not None:
             _join(connection, self._joined)

@@ -36,6 +36,7 @@ _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
 _IS_ALONE = re.compile(rf"[{_ALONE}]").match
 _BEFORE, _BEHIND = rf"(?<![^\W_{_ALONE}])", rf"(?![^\W_{_ALONE}])"
 _QUERY = re.compile(r'"([^"]*)"|(\S+)')
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 40
 """Characters of a word in an index; what is longer is only compared in the entry itself."""
 _BEFORE_MARK, _BEHIND_MARK = 60, 140
@@ -148,8 +149,9 @@ def index_words(text: str) -> set[str]:
 
 def _index_word(word: str) -> str:
     word = word[:_LONGEST]
-    # As hexadecimal digits, no word of any script is split or folded again by the index.
-    return word if word.isascii() else "x" + word.encode("utf-8", "surrogatepass").hex()
+    # Character by character, so that the beginning of a word stays the beginning of it; as hexadecimal digits, so
+    # that the index neither splits nor folds it again.
+    return word if word.isascii() else "".join(c if c.isascii() else f"x{ord(c):x}" for c in word)
 
 
 def _folded(text: str) -> str:
@@ -187,7 +189,8 @@ def said_by(line: bytes) -> Said | None:
     if not text.strip():
         return None
     stamp = milliseconds(time) if isinstance(time, str) else None
-    return Said(entry_id, kind, stamp or 0, _composed(text))
+    # A colour in front of a word of some program's output is not a part of it.
+    return Said(entry_id, kind, stamp or 0, _COLOUR.sub(" ", _composed(text)))
 
 
 _FIELDS = {

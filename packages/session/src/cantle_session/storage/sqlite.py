@@ -242,12 +242,18 @@ class SqliteDatabase:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the tables where there are none; refuse what is not ours."""
-        if self._is_new(connection):
-            self._run(connection, "PRAGMA journal_mode = WAL")
+        # In transactions, so that nobody makes them between two looks.
+        self._run(connection, "BEGIN")
+        new = self._is_new(connection)
+        self._run(connection, "COMMIT")
+        if new:
             self._run(connection, "BEGIN IMMEDIATE")
             if self._is_new(connection):
                 self._make_tables(connection)
             self._run(connection, "COMMIT")
+        if self._run(connection, "PRAGMA journal_mode") != [("wal",)]:
+            with suppress(SessionFileError):  # somebody reads just now, or it cannot be written to
+                self._run(connection, "PRAGMA journal_mode = WAL")
         self._run(connection, "PRAGMA synchronous = NORMAL")
         self._run(connection, "PRAGMA secure_delete = ON")
         self._has_index = self._finds_words(connection)
@@ -255,14 +261,15 @@ class SqliteDatabase:
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         (application,) = self._run(connection, "PRAGMA application_id")[0]
         (version,) = self._run(connection, "PRAGMA user_version")[0]
-        if application == _APPLICATION:
-            if version != _FORMAT:
-                text = f"its format is {version!r}, and {_FORMAT} is the one known here; use a newer version of Cantle"
-                raise SessionFileError(self._path, text)
+        if application == _APPLICATION and version == _FORMAT:
             return False
-        if application or version or self._run(connection, "SELECT 1 FROM sqlite_master LIMIT 1"):
-            raise SessionFileError(self._path, "it is the database of another program; give another name")
-        return True
+        if application == _APPLICATION:
+            text = f"its format is {version!r}, and {_FORMAT} is the one known here; use a newer version of Cantle"
+        elif application or version or self._run(connection, "SELECT 1 FROM sqlite_master LIMIT 1"):
+            text = "it is the database of another program; give another name behind 'sqlite:'"
+        else:
+            return True
+        raise SessionFileError(self._path, text)
 
     def _make_tables(self, connection: sqlite3.Connection) -> None:
         import sqlite3
