@@ -30,6 +30,7 @@ __all__ = [
     "estimate_tokens_of_text",
     "sent_messages",
     "shown",
+    "size_of_sent",
     "usage_tokens",
 ]
 
@@ -76,8 +77,13 @@ def context_size(projected: Sequence[Projected], *, prompt_tokens: int = 0) -> C
     A report is fresh while neither a compaction nor an edit has changed what it was about. Without one, all is
     estimated, with `prompt_tokens` for what the system prompt and the tools take, which no message shows.
     """
+    return size_of_sent(sent_messages(projected), prompt_tokens=prompt_tokens)
+
+
+def size_of_sent(sent: Sequence[Projected], *, prompt_tokens: int = 0) -> ContextSize:
+    """The same, of what :func:`sent_messages` gave."""
     estimated = 0
-    for place in reversed(sent_messages(projected)):
+    for place in reversed(sent):
         message = place.message
         if isinstance(message, AssistantMessage) and not place.stale:
             reported = usage_tokens(message.usage)

@@ -1,4 +1,4 @@
-"""What is summed up and what is kept. `test_compaction_reference.py` asks the reference the same."""
+"""What is summed up and what is kept. `tests/interop/test_drawn_sessions.py` asks the reference the same."""
 
 import pytest
 from hypothesis import given, settings

@@ -33,3 +33,11 @@ def test_small_windows_are_shared_out(window, reserve, keep):
 def test_what_was_set_stays_where_the_window_has_room_for_it():
     settings = CompactionSettings(enabled=False, reserve_tokens=60_000, keep_recent_tokens=30_000)
     assert settings.within(200_000) == settings
+
+
+def test_most_of_a_large_window_may_be_reserved_for_the_sake_of_a_short_history():
+    settings = CompactionSettings(reserve_tokens=800_000)
+    assert settings.within(1_000_000) == settings
+    assert compaction_needed(200_001, 1_000_000, settings)
+    assert not compaction_needed(200_000, 1_000_000, settings)
+    assert CompactionSettings(reserve_tokens=10**9).within(1_000_000).reserve_tokens == 1_000_000 - 16_384

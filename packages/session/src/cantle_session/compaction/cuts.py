@@ -28,11 +28,10 @@ class Cut(Struct, frozen=True):
 
 def choose_cut(messages: Sequence[AgentMessage], keep: int) -> Cut | None:
     """The cut that leaves about `keep` tokens at the end; None when all of it is less, or nothing can be cut off."""
-    sizes = [estimate_tokens(message) for message in messages]
     full, kept = len(messages), 0
     while full > 0 and (kept < keep or full == len(messages)):
         full -= 1
-        kept += sizes[full]
+        kept += estimate_tokens(messages[full])
     cuts = possible_cuts(messages)
     if kept < keep or not cuts:
         return None

@@ -13,7 +13,7 @@ from cantle_session.compaction.files import FileLists, without_lists
 from cantle_session.compaction.settings import CompactionSettings
 from cantle_session.entries import CompactionEntry
 from cantle_session.errors import SessionError
-from cantle_session.tokens import context_size, estimate_tokens, sent_messages
+from cantle_session.tokens import estimate_tokens, sent_messages, size_of_sent
 
 if TYPE_CHECKING:
     from cantle_session.compaction.summary import Summary
@@ -57,8 +57,7 @@ def plan_compaction(
     but the summary stays of a run whose last tool gave too much. Raises :class:`NothingToCompact`.
     """
     leaf_id = session.leaf_id
-    projected = session.projected()
-    sent = sent_messages(projected)
+    sent = sent_messages(session.projected())
     previous = sent[0].entry if sent and isinstance(sent[0].entry, CompactionEntry) else None
     rest = sent if previous is None else sent[1:]
     messages = [place.message for place in rest]
@@ -71,9 +70,9 @@ def plan_compaction(
         first_kept_entry_id=_entry_id(rest, cut),
         messages=messages[: cut.turn],
         turn=messages[cut.turn : cut.kept],
-        previous_summary=None if previous is None else _notes_of(previous),
+        previous_summary=None if previous is None else _notes_of(previous) or None,
         files=carried.then(FileLists.of_messages(messages[: cut.kept])),
-        tokens_before=context_size(projected).tokens,
+        tokens_before=size_of_sent(sent).tokens,
         tokens_kept=sum(map(estimate_tokens, messages[cut.kept :])),
     )
 

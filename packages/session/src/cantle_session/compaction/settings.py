@@ -6,6 +6,9 @@ from msgspec import Struct
 
 __all__ = ["CompactionSettings", "compaction_needed"]
 
+_ROOM = 16_384
+"""Tokens of a large window that no setting takes from the conversation."""
+
 
 class CompactionSettings(Struct, frozen=True, kw_only=True):
     """In tokens. Meant for windows of 64k and more; :meth:`within` makes them fit smaller ones."""
@@ -18,8 +21,8 @@ class CompactionSettings(Struct, frozen=True, kw_only=True):
     """About how much of the end stays as it was said."""
 
     def within(self, window: int) -> CompactionSettings:
-        """The same, with no more than half of the window reserved, and no more than half of the rest kept."""
-        reserve = min(self.reserve_tokens, window // 2)
+        """The same, with half of the window or 16,384 tokens left unreserved, and no more than half of that kept."""
+        reserve = min(self.reserve_tokens, max(window // 2, window - _ROOM))
         keep = min(self.keep_recent_tokens, (window - reserve) // 2)
         return CompactionSettings(enabled=self.enabled, reserve_tokens=reserve, keep_recent_tokens=keep)
 

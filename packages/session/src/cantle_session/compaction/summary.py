@@ -22,7 +22,7 @@ from cantle_ai.model import Model, StreamOptions
 from cantle_ai.usage import Usage, total_usage
 from cantle_session.compaction import prompts
 from cantle_session.compaction.files import without_lists
-from cantle_session.compaction.transcript import shortened, transcript_parts
+from cantle_session.compaction.transcript import shortened, transcript_parts, without_tags
 from cantle_session.errors import SessionError
 from cantle_session.tokens import estimate_tokens_of_text
 
@@ -122,7 +122,7 @@ class Summarizer:
             text = prompts.request_text(
                 task if previous is None else prompts.NEXT,
                 portion,
-                previous=previous,
+                previous=None if previous is None else without_tags(previous),
                 instructions=instructions,
             )
             previous = await self._ask(text)

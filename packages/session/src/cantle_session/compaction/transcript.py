@@ -20,7 +20,7 @@ from cantle_ai.content import ImageContent, TextContent, ToolCall
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage
 from cantle_session.tokens import shown
 
-__all__ = ["MOST_OF_A_RESULT", "shortened", "transcript", "transcript_parts"]
+__all__ = ["MOST_OF_A_RESULT", "shortened", "transcript", "transcript_parts", "without_tags"]
 
 MOST_OF_A_RESULT = 2000
 _IMAGE = "(an image)"
@@ -46,6 +46,11 @@ def shortened(text: str, most: int) -> str:
     """The first `most` characters, and how many more there were."""
     left_out = len(text) - most
     return text if left_out <= 0 else f"{text[:most]}\n({left_out} more characters are left out here)"
+
+
+def without_tags(text: str) -> str:
+    """`text` with nothing in it that could be taken for the tags around a conversation and an earlier summary."""
+    return _TAG.sub("&lt;", text) if "<" in text else text
 
 
 def _parts(message: Message) -> list[str]:
@@ -89,4 +94,4 @@ def _as_text(text: str) -> str:
     """`text` with nothing in it that could be taken for our own labels and tags."""
     if "]:" in text:
         text = _LABEL.sub(r"\\", text)
-    return _TAG.sub("&lt;", text) if "<" in text else text
+    return without_tags(text)
