@@ -18,8 +18,9 @@ from cantle.hub.usage_total import UsageTotal
 from cantle_agent.messages import AgentMessage
 from cantle_ai.abort import AbortController, AbortError, AbortSignal
 from cantle_ai.content import ImageContent
-from cantle_ai.messages import AssistantMessage, UserMessage, encode_message
+from cantle_ai.messages import AssistantMessage, encode_message
 from cantle_ai.model import Model
+from cantle_ai.usage import Usage
 
 if TYPE_CHECKING:
     from cantle.hub.agent_session import SessionParts
@@ -70,6 +71,7 @@ class Compactor:
         self._agent = parts.agent
         self._current: AbortController | None = None
         self._retried = False
+        self._in_vain = False
 
     @property
     def active(self) -> bool:
@@ -91,8 +93,8 @@ class Compactor:
     # --- by itself
 
     def begin(self) -> None:
-        """A new prompt: a request of it may be sent again once."""
-        self._retried = False
+        """A new prompt: a request of it may be sent again once, and what failed before may succeed."""
+        self._retried = self._in_vain = False
 
     async def before_run(self, coming: Sequence[AgentMessage], signal: AbortSignal) -> None:
         """Make room for a run that begins with the messages that are `coming`."""
@@ -140,7 +142,7 @@ class Compactor:
             await self.emit(CompactionEnd("overflow", error_message=_ONCE))
             return False
         if not self._possible():
-            return False
+            return False  # and the failure stays in sight
         self._retried = True
         await hide(last)
         return await self._by_itself("overflow", signal, will_retry=True)
@@ -154,16 +156,17 @@ class Compactor:
         try:
             await self.compact(reason, signal, will_retry=will_retry)
         except CompactionError:
+            self._in_vain = True
             return False
         return not signal.aborted
 
     def _crowded(self, coming: Sequence[AgentMessage] = ()) -> bool:
         window = self._agent.model.context_window
-        if not self.auto or window <= 0:
+        if not self.auto or self._in_vain or window <= 0:
             return False
         reserve, _ = self.parts.settings.compaction_tokens(self._agent.model.key)
         most = at_most(coming) + at_most(self._agent.messages, prompt_tokens(self.parts))
-        if most <= window - min(reserve, window // 2):
+        if most <= window - reserve:
             return False
         from cantle_session.compaction.settings import compaction_needed
         from cantle_session.tokens import estimate_tokens
@@ -246,20 +249,22 @@ def prompt_tokens(parts: SessionParts) -> int:
 
 
 def at_most(messages: Sequence[AgentMessage], prompt: int = 0) -> int:
-    """Tokens that the estimate for `messages` does not exceed, at no cost: what the last answer counted, and then bytes.
+    """Tokens that the estimate for `messages` does not exceed, found at no cost: the last answer's count, then bytes.
 
     `prompt` is what stands before them, which an answer's count has in it.
     """
     most = 0
     for message in reversed(messages):
-        if isinstance(message, AssistantMessage) and not message.failed and message.usage.total_tokens:
-            return most + message.usage.total_tokens
-        most += len(encode_message(message)) // _BYTES_PER_TOKEN + 1
-        if not isinstance(message, AssistantMessage):
-            most += _IMAGE * _images(message)
+        if isinstance(message, AssistantMessage) and not message.failed and (used := _used(message.usage)):
+            return most + used
+        most += len(encode_message(message)) // _BYTES_PER_TOKEN + 1 + _IMAGE * _images(message)
     return most + prompt
 
 
+def _used(usage: Usage) -> int:
+    return usage.total_tokens or usage.input + usage.output + usage.cache_read + usage.cache_write
+
+
 def _images(message: AgentMessage) -> int:
-    content = message.content if isinstance(message, UserMessage) else getattr(message, "content", ())
+    content = getattr(message, "content", ())
     return 0 if isinstance(content, str) else sum(isinstance(block, ImageContent) for block in content)
