@@ -39,6 +39,7 @@ async def test_a_users_message_is_said_anew_from_in_front_of_it(stage: Any) -> N
     assert result.leaf_id == it.session.session.leaf_id == place(it, "one")
     assert it.session.session.file.read_bytes() == before
     assert [m.text for m in it.session.messages] == ["first", "one"]
+    assert it.session.last_answer.text == "one"
     await it.session.prompt("other")
     assert asked(it) == ["first", "one", "other"]
     assert it.session.session.parent(place(it, "other")) == place(it, "one")

@@ -329,6 +329,15 @@ async def test_a_model_may_have_settings_of_its_own(stage: Any) -> None:
     assert compactions(it) == []
 
 
+async def test_what_failed_is_not_tried_again_at_every_turn(stage: Any) -> None:
+    turns = [call(usage=FULL, number=number) for number in range(3)]
+    it = await stage([said("one"), turns[0], REFUSED, turns[1], turns[2], said("done")], settings=keeping())
+    await it.session.prompt(HELLO)
+    await it.session.prompt("run")
+    assert len(ends(it)) == 1
+    assert it.session.last_answer.text == "done"
+
+
 async def test_an_applications_hook_between_turns_is_still_asked(stage: Any) -> None:
     turns: list[Any] = []
     it = await stage([said("one"), call(usage=FULL), SUMMARY, said("done")], settings=keeping())

@@ -343,7 +343,7 @@ class AgentSession:
         async with self._beside_runs() as signal:
             from cantle.hub.branching import navigate
 
-            return await navigate(
+            place = await navigate(
                 self._compactor,
                 self.before_navigate,
                 entry_id,
@@ -351,6 +351,8 @@ class AgentSession:
                 summarize=summarize,
                 instructions=instructions,
             )
+            self._watch.last = None
+            return place
 
     # --- what the conversation is held with
 

@@ -15,7 +15,7 @@ from cantle.hub.summaries import SummaryRequests, ask_hooks, count_failure, sent
 from cantle_ai.abort import AbortSignal
 from cantle_session.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction, record
 from cantle_session.compaction.summary import Summary, SummaryAborted, SummaryFailed, summarize
-from cantle_session.errors import SessionError, SessionFileError
+from cantle_session.errors import SessionError
 
 if TYPE_CHECKING:
     from cantle.hub.compaction import Compactor
@@ -59,8 +59,6 @@ async def make_compaction(
     try:
         with saving():
             entry = record(session, plan, summary, from_hook=own is not None)
-    except SessionFileError:
-        raise
     except SessionError as error:
         raise CompactionError(sentence(str(error))) from None
     compactor.usage.add_usage(summary.usage)
