@@ -240,3 +240,32 @@ async def test_a_history_that_does_not_fit_the_window_is_summed_up_in_portions()
     everything = "".join(asked.texts)
     assert all(everything.count(f"<{number}>") == 1 for number in range(12))
     assert "more characters are left out here" in everything
+
+
+TOO_LONG = {"error": {"message": "prompt is too long: 210000 tokens > 200000 maximum", "status": 400}}
+
+
+@pytest.mark.fault("G03")
+async def test_g03_a_request_that_was_too_long_after_all_is_asked_for_in_smaller_portions():
+    asked = Recorder(TOO_LONG, TOO_LONG, *(f"NOTES {number}" for number in range(20)))
+    plan = plan_of(*(user(words(1000, f"<{number}>")) for number in range(8)), user(words(200)))
+    summary = await summarize(plan, asked.stream, asked.model)
+    whole, half, *rest = asked.texts
+    assert len(whole) > 1.8 * len(half) > 3 * len(rest[0])
+    assert all("".join(rest).count(f"<{number}>") == 1 for number in range(8))
+    assert summary.text == f"NOTES {len(rest) - 1}"
+
+
+async def test_a_model_that_refuses_everything_is_not_asked_for_ever():
+    asked = Recorder(*[TOO_LONG] * 50)
+    with pytest.raises(SummaryFailed, match="too long"):
+        await summarize(plan_of(user(words(100_000)), user(words(200))), asked.stream, asked.model)
+    assert len(asked.texts) < 12
+
+
+async def test_a_window_that_nobody_knows_sets_no_limit():
+    asked = Recorder("NOTES")
+    model = replace(asked.model, context_window=0)
+    await summarize(plan_of(user(words(150_000, "long")), user(words(200))), asked.stream, model)
+    (text,) = asked.texts
+    assert len(text) > 600_000

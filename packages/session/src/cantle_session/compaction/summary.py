@@ -7,7 +7,7 @@ cut at its limit, is empty or failed is no summary.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -35,6 +35,10 @@ __all__ = ["Attempts", "Summarizer", "Summary", "SummaryAborted", "SummaryFailed
 Attempts: TypeAlias = Callable[[Callable[[], Awaitable[AssistantMessage]]], Awaitable[AssistantMessage]]
 """Asks once by calling what it is given, and again where that is worth it; gives the last answer."""
 
+_LEAST_ROOM = 256
+"""A model that refuses less is not helped by asking for less again."""
+_UNKNOWN_ROOM = 1_000_000
+"""Tokens for a model whose window nobody knows: it says itself when they are too many."""
 _TURN_HEADING = "## The turn that was under way when this was written"
 
 
@@ -118,14 +122,25 @@ class Summarizer:
         instructions: str | None = None,
     ) -> str:
         """The notes on `messages`, by `task` for the first portion, which most often is all of them."""
-        for portion in self._portions(messages, previous):
+        parts = [part for part in map(transcript_parts, messages) if part]
+        room = self._room(previous)
+        place = 0
+        while place < len(parts):
+            portion, following = _portion(parts, place, room)
             text = prompts.request_text(
                 task if previous is None else prompts.NEXT,
                 portion,
                 previous=None if previous is None else without_tags(previous),
                 instructions=instructions,
             )
-            previous = await self._ask(text)
+            try:
+                previous = await self._ask(text)
+            except SummaryFailed as failure:
+                room = min(room, estimate_tokens_of_text(portion)) // 2
+                if room < _LEAST_ROOM or not self._was_too_long(failure.answer):
+                    raise
+            else:
+                place = following
         return previous or ""
 
     async def _ask(self, text: str) -> str:
@@ -161,32 +176,33 @@ class Summarizer:
                 why = f"the model gave no summary, but ended with {reason!r}; try another model"
         raise SummaryFailed(why, answer, self.usage)
 
-    def _portions(self, messages: Iterable[AgentMessage], previous: str | None) -> Iterator[str]:
-        """The conversation as texts that fit the window beside everything else."""
-        most = self._room(previous)
-        parts: list[str] = []
-        size = 0
-        for part in filter(None, map(transcript_parts, messages)):
-            part = _fitting(part, most)
-            tokens = estimate_tokens_of_text(part) + 1
-            if parts and size + tokens > most:
-                yield "\n\n".join(parts)
-                parts, size = [], 0
-            parts.append(part)
-            size += tokens
-        if parts:
-            yield "\n\n".join(parts)
+    def _was_too_long(self, answer: AssistantMessage) -> bool:
+        """Whether the estimate was so wrong that a request did not fit after all."""
+        from cantle_ai.overflow import is_overflow  # its tables are compiled; most summaries never need them
+
+        return is_overflow(answer, self._model.context_window or None)
 
     def _room(self, previous: str | None) -> int:
         """Tokens of conversation for one request. A fifth of the window is for mistakes of the estimate."""
         window = self._model.context_window
+        if window <= 0:
+            return _UNKNOWN_ROOM
         output = min(self._model.max_tokens, window // 4)
         said = estimate_tokens_of_text(prompts.SYSTEM + prompts.NEXT)
         before = max(output, 0 if previous is None else estimate_tokens_of_text(previous))
         return max(window * 4 // 5 - output - said - before, window // 8)
 
 
-def _fitting(part: str, most: int) -> str:
-    """`part`, shortened to about `most` tokens."""
+def _portion(parts: Sequence[str], start: int, room: int) -> tuple[str, int]:
+    """As many parts as there is room for, from `start` on, at least one, shortened if it must be; and what follows."""
+    size, end = 0, start
+    while end < len(parts):
+        size += estimate_tokens_of_text(parts[end]) + 1
+        if size > room and end > start:
+            break
+        end += 1
+    if end - start > 1:
+        return "\n\n".join(parts[start:end]), end
+    part = parts[start]
     tokens = estimate_tokens_of_text(part)
-    return part if tokens <= most else shortened(part, len(part) * most // tokens)
+    return (part if tokens <= room else shortened(part, len(part) * room // tokens)), end
