@@ -136,6 +136,48 @@ def _own_words(value: Any) -> Any:
     return "<own words>" if isinstance(value, str) and len(value) > 40 else value
 
 
+def _summaries(found: View, case: Case, run: Run) -> None:
+    """What is summed up, what is carried on and what is asked for in particular are compared, wrapped in one way."""
+    for message in _sent(found):
+        if isinstance(message.get("content"), str) and message["role"] == "user":
+            message["content"] = _summary_request(message["content"], case) or message["content"]
+    _texts(found, _plain_summary)
+
+
+def _summary_request(text: str, case: Case) -> dict[str, Any] | None:
+    asked = _CONVERSATION.match(text)
+    if asked is None:
+        return None
+    rest = text[asked.end() :]
+    earlier = _EARLIER.search(rest)
+    return {
+        "conversation": asked[1] if asked[2] is None else asked[2],
+        "earlier": earlier and earlier[1],
+        "marks": [mark for mark in case.marks if mark in rest],
+    }
+
+
+def _plain_summary(text: str) -> str:
+    return _WRAPPED.sub(r"<summary>\2", _TURN.sub("<turn> ", text))
+
+
+_CONVERSATION = re.compile(
+    r"<conversation>\n(.*)\n</conversation>\n|# Conversation\n(.*)\n\n# Instructions\n", re.DOTALL
+)
+_EARLIER = re.compile(r"<previous-summary>\n(.*)\n</previous-summary>", re.DOTALL)
+_TURN = re.compile(
+    r"(No prior history\.\n\n---\n\n)?(\*\*Turn Context \(split turn\):\*\*"
+    r"|## The turn that was under way when this was written)\n\n"
+)
+_WRAPPED = re.compile(r"\A[^<\n]+:\n\n<(summary|history-summary|branch-summary)>\n(.*?)\s*</\1>\Z", re.DOTALL)
+
+
+def _checkpoints(found: View, case: Case, run: Run) -> None:
+    for node in _objects(found["sessions"]):
+        if node.get("type") == "compaction":
+            node.pop("systemMessage", None)
+
+
 def _versions(found: View, case: Case, run: Run) -> None:
     if "--version" in case.words:
         found["stdout"] = [[_VERSION.sub("<version>", line) for line in lines] for lines in found["stdout"]]
@@ -347,16 +389,28 @@ RULES = (
     Normaliser("volatile", "what the case says that no two runs have the same", _volatile),
     Normaliser("sums", "prices are compared to a millionth of a millionth, however they were added", _sums),
     Normaliser("prompt", "each program has its own; what the user puts into it is looked for", _prompt),
-    Normaliser("versions", "each program has its own", _versions),
-    Normaliser("descriptions", "the words that describe a tool are each program's own", _descriptions),
-    Normaliser("complaints", "stderr speaks to people; whether it speaks is compared", _complaints),
-    Normaliser("headers", "what an HTTP client sends by itself", _headers),
     Normaliser(
         "parts",
         "one text is sent as text or as a list of one part",
         _parts,
         row="completions.one-text",
     ),
+    Normaliser(
+        "summaries",
+        "each program has its own words to ask for a summary, and to put around it",
+        _summaries,
+        row="compaction.words",
+    ),
+    Normaliser(
+        "checkpoints",
+        "the reference keeps its prompt beside the summary",
+        _checkpoints,
+        row="compaction.checkpoint",
+    ),
+    Normaliser("versions", "each program has its own", _versions),
+    Normaliser("descriptions", "the words that describe a tool are each program's own", _descriptions),
+    Normaliser("complaints", "stderr speaks to people; whether it speaks is compared", _complaints),
+    Normaliser("headers", "what an HTTP client sends by itself", _headers),
     Normaliser(
         "progress",
         "how often a command tells what it printed so far depends on time",

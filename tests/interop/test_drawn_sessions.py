@@ -91,7 +91,7 @@ def drawn(folder: Path, *, sound: bool = False) -> list[Path]:
     ]
 
 
-@pytest.mark.parity("sessions.tree", "sessions.projection-of-every-leaf")
+@pytest.mark.parity("sessions.tree")
 def test_both_see_the_same_tree_and_the_same_context_from_every_entry(tmp_path: Path) -> None:
     files = drawn(tmp_path)
     hidden = 0
@@ -112,7 +112,7 @@ def test_both_see_the_same_tree_and_the_same_context_from_every_entry(tmp_path: 
     assert hidden > DRAWN, "compactions and edits must have hidden something"
 
 
-@pytest.mark.parity("sessions.fork", "sessions.fork-keeps-ids")
+@pytest.mark.parity("sessions.branch-in-a-file")
 def test_a_branch_in_a_file_of_its_own_has_the_same_lines(tmp_path: Path) -> None:
     files = drawn(tmp_path)[: DRAWN // 3]
     for file, theirs in zip(files, asked(_FORK, files), strict=True):
@@ -124,7 +124,13 @@ def test_a_branch_in_a_file_of_its_own_has_the_same_lines(tmp_path: Path) -> Non
                 assert branch_of(ours) == branch_of(lines)
 
 
-@pytest.mark.parity("compaction.cut", "compaction.cut-before-metadata", "compaction.tokens-before")
+@pytest.mark.timeout(300)
+@pytest.mark.parity(
+    "compaction.cut-points",
+    "compaction.entries-at-the-cut",
+    "compaction.one-after-another",
+    "compaction.tokens-before",
+)
 def test_both_cut_at_the_same_place_and_sum_up_the_same(tmp_path: Path) -> None:
     files = drawn(tmp_path, sound=True)
     plans = turns = 0

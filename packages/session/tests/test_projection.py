@@ -180,6 +180,7 @@ MODEL = {"type": "model_change", "provider": "q", "modelId": "m0"}
 LEVEL = {"type": "thinking_level_change", "thinkingLevel": "low"}
 
 
+@pytest.mark.fault("F10")
 @pytest.mark.parametrize(
     ("entries", "model", "level"),
     [

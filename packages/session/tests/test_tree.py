@@ -86,6 +86,7 @@ def test_an_id_that_occurs_twice_means_the_last_entry_before_its_child():
     assert tree.path(3) == [0, 1, 2, 3]
 
 
+@pytest.mark.fault("F06")
 @pytest.mark.timeout(20)
 def test_f06_a_branch_may_be_very_deep():
     tree = Tree()

@@ -140,6 +140,7 @@ def test_a_missing_working_directory_is_a_clear_error(tmp_path: Path) -> None:
         working_directory(tmp_path / "file")
 
 
+@pytest.mark.fault("F09")
 def test_f09_a_deleted_current_directory_is_a_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

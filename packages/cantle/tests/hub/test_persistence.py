@@ -64,6 +64,7 @@ async def test_a_session_in_memory_leaves_no_file_and_commands_are_told_of_none(
 # --- going on --------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("F10")
 async def test_f10_going_on_restores_messages_model_and_level(stage: NewStage) -> None:
     it = await stage([CALL, "Done."], thinking_level="high")
     await it.session.prompt("go")
@@ -122,6 +123,7 @@ async def test_a_sessions_model_that_is_gone_is_named_and_replaced(stage: NewSta
     ]
 
 
+@pytest.mark.fault("F09")
 async def test_f09_a_sessions_folder_that_is_gone_is_a_clear_error(stage: NewStage, tmp_path: Path) -> None:
     it = await stage(["Hello."])
     await it.session.prompt("go")
