@@ -9,6 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cantle_agent.messages import AgentMessage
+from cantle_ai.codec import JsonObject
+from cantle_ai.messages import AssistantMessage
 from cantle_session.entries import ContextEditEntry, Entry
 from cantle_session.messages import BashExecutionMessage
 from cantle_session.projection import Projected, message_of
@@ -40,27 +42,26 @@ def fates(session: Session) -> list[EntryFate]:
     sent = {place.entry.id for place in sent_messages(projected)}
     path = session.path()
     edits = {entry.target_id: entry.replacement for entry in path if isinstance(entry, ContextEditEntry)}
-    omitted = {target for target, replacement in edits.items() if replacement is None}
-    replaced = edits.keys() - omitted
-    return [_fate(entry, in_view.get(entry.id), sent, omitted, replaced) for entry in path]
+    return [_fate(entry, in_view.get(entry.id), sent, edits) for entry in path]
 
 
 def _fate(
-    entry: Entry, place: Projected | None, sent: Set[str], omitted: Set[str], replaced: Set[str]
+    entry: Entry, place: Projected | None, sent: Set[str], edits: dict[str, JsonObject | None]
 ) -> EntryFate:
-    message = message_of(entry, {}) if place is None else place.message
+    omitted = entry.id in edits and edits[entry.id] is None
+    message = message_of(entry, {} if omitted else edits) if place is None else place.message
     if message is None:
         return EntryFate(entry, "not sent", 0)
     if entry.id in sent:
-        return EntryFate(entry, "replaced" if entry.id in replaced else "sent", estimate_tokens(message))
+        return EntryFate(entry, "replaced" if entry.id in edits else "sent", estimate_tokens(message))
     tokens = _would_take(message)
-    if entry.id in omitted:
+    if omitted:
         return EntryFate(entry, "edited out", tokens)
     if isinstance(message, BashExecutionMessage) and message.exclude_from_context:
         return EntryFate(entry, "excluded", tokens)
-    return EntryFate(
-        entry, "summed up" if place is None and tokens else "not sent", tokens if place is None else 0
-    )
+    if place is None and tokens and not (isinstance(message, AssistantMessage) and message.failed):
+        return EntryFate(entry, "summed up", tokens)
+    return EntryFate(entry, "not sent", 0)
 
 
 def _would_take(message: AgentMessage) -> int:

@@ -68,3 +68,18 @@ def test_only_the_path_counts():
     assert [fate.entry.id for fate in fates(session)] == [entry.id for entry in session.path()]
     session.reset_leaf()
     assert fates(session) == []
+
+
+def test_behind_a_compaction_a_failed_answer_was_not_summed_up_and_an_edit_still_counts():
+    session = session_of([user("one"), says("half", stop="aborted")])
+    gone, changed, _ = add(session, user(words(9, "gone")), user(words(9)), says("end"))
+    session.append_context_edit(gone)
+    session.append_context_edit(changed, {"content": words(3)})
+    session.append_compaction("S", None, 5)
+    assert told(session)[:5] == [
+        ("summed up", 1),
+        ("not sent", 0),
+        ("edited out", 9),
+        ("summed up", 3),
+        ("summed up", 1),
+    ]
