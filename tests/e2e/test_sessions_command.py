@@ -17,6 +17,7 @@ from cantle_ai.content import TextContent
 from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_ai.usage import Usage
 from cantle_session.folders import session_folder
+from cantle_session.messages import BashExecutionMessage
 from cantle_session.session import Session
 from cantle_session.stamps import milliseconds
 from tests.support.cli import TIMEOUT, Cli
@@ -242,6 +243,33 @@ def test_a_context_says_what_becomes_of_each_entry_and_what_it_takes(cli: Cli) -
     assert len(sent) == 3 and {fate["type"] for fate in sent} == {"message"}
     tokens = sum(fate["tokens"] for fate in sent)
     assert text.endswith(f"\n3 entries of {len(fates)} sent, about {tokens} tokens\n")
+
+
+def test_a_context_tells_every_fate_apart(cli: Cli) -> None:
+    ask(cli, "Old.", "New.")
+    (file,) = cli.sessions()
+    with Session.open(file) as session:
+        ids = [entry.id for entry in session.path() if entry.type == "message"]
+        session.append_message(
+            BashExecutionMessage(command="ls", output="", exclude_from_context=True, timestamp=next(_clock))
+        )
+        session.append_context_edit(ids[2], {"content": "Newer."})
+        session.append_compaction("It was old.", ids[2], 1000)
+        kinds = [entry.type for entry in session.path()]
+    fates = {record["id"]: record for record in lines(said(cli, "show", "--context", "--json"))}
+    told = [(record["type"], record["fate"], record["tokens"] > 0) for record in fates.values()]
+    assert [kind for kind, _, _ in told] == kinds
+    assert told == [
+        ("model_change", "not sent", False),
+        ("thinking_level_change", "not sent", False),
+        ("message", "summed up", True),
+        ("message", "summed up", True),
+        ("message", "replaced", True),
+        ("message", "sent", True),
+        ("message", "excluded", True),
+        ("context_edit", "not sent", False),
+        ("compaction", "sent", True),
+    ]
 
 
 def test_following_shows_what_another_process_adds(cli: Cli) -> None:

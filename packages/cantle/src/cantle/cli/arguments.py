@@ -64,15 +64,15 @@ class _Layout(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=terminal_columns() - 2)
 
 
-def terminal_columns() -> int:
-    """How wide stdout is: `COLUMNS`, the terminal's width, or 80."""
+def terminal_columns(descriptor: int = 1, *, otherwise: int = _COLUMNS) -> int:
+    """How wide the output is: `COLUMNS`, the width of the terminal that it goes to, or `otherwise`."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
     try:
-        return os.get_terminal_size(1).columns or _COLUMNS
+        return os.get_terminal_size(descriptor).columns or otherwise
     except OSError:
-        return _COLUMNS
+        return otherwise
 
 
 def build_parser() -> Parser:

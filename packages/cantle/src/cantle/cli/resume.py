@@ -55,10 +55,11 @@ def ask_which(session_dir: str | None) -> str:
 
 def _offer(infos: Sequence[SessionInfo], *, all_folders: bool) -> None:
     from cantle.sessions_command.lists import rows_of
-    from cantle.sessions_command.table import table
+    from cantle.sessions_command.table import edge, table
 
     rows = rows_of(infos[:_SHOWN], all_folders=all_folders)
-    say_aside(table([(f"{number}", *row) for number, row in enumerate(rows, 1)], right=(0, 3)), end="")
+    numbered = [(f"{number}", *row) for number, row in enumerate(rows, 1)]
+    say_aside(table(numbered, right=(0, 3), columns=edge(2)), end="")
     if len(infos) > _SHOWN:
         say_aside(f"… and {len(infos) - _SHOWN:,} more")
 

@@ -54,14 +54,21 @@ def _checked_id(text: str | None) -> str | None:
 
 def _named(text: str, places: SessionPlaces) -> Session:
     session = Session.open(places.find(text))
-    if not places.names_place(text) and not _same_folder(session.header.cwd, places.cwd):
-        home, where = session.header.cwd, session.location
-        session.close()
-        raise SessionError(
-            f"The session {session.id} belongs to {home}.",
-            f"Go on with it there, give its file, or copy it to this folder with --fork: {where}",
-        )
+    if not places.names_place(text):
+        _check_folder(session, places)
     return session
+
+
+def _check_folder(session: Session, places: SessionPlaces) -> None:
+    """Raises SessionError, and closes the session, when it belongs to another folder than this one."""
+    home, where = session.header.cwd, session.location
+    if _same_folder(home, places.cwd):
+        return
+    session.close()
+    raise SessionError(
+        f"The session {session.id} belongs to {home}.",
+        f"Go on with it there, give its file, or copy it to this folder with --fork: {where}",
+    )
 
 
 def _last(places: SessionPlaces) -> Session:
@@ -80,10 +87,11 @@ def _with_id(session_id: str | None, places: SessionPlaces) -> Session | None:
         session = Session.open(places.find_here(session_id))
     except SessionLookupError:
         return None
-    if session.id == session_id and _same_folder(session.header.cwd, places.cwd):
-        return session
-    session.close()
-    return None
+    if session.id != session_id:
+        session.close()
+        return None
+    _check_folder(session, places)
+    return session
 
 
 def _same_folder(recorded: str, cwd: Path) -> bool:

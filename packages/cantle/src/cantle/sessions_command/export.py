@@ -28,14 +28,14 @@ def export(options: argparse.Namespace) -> int:
     file = None if options.file is None else user_path(options.file)
     kind = options.format or (None if file is None else _FORMATS.get(file.suffix.lower())) or "html"
     with places.open(options.session) as session:
-        for warning in session.warnings:
-            warn(f"{warning}.")
         if options.leaf is not None:
             _check_entry(session, options.leaf)
         target = file or Path(f"session-{session.id}{_ENDINGS[kind]}")
         if present(target):
             raise SessionError(f"{target} is there already, and was left alone.", "Name another file.")
         _write(session, target, kind, options.leaf)
+        for warning in session.warnings:  # known now that all was read
+            warn(f"{warning}.")
     results = Results()
     results.say(f"{target}\n")
     return results.code

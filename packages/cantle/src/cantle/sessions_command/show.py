@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cantle.cli.session_places import SessionPlaces
 from cantle.console import Results, warn
 from cantle.sessions_command.descriptions import describe
-from cantle.sessions_command.table import cut, local_time, one_line, quantity
+from cantle.sessions_command.table import cut, edge, local_time, one_line, quantity
 from cantle_ai.codec import JsonObject, encode_json
 from cantle_session.entries import Entry
 from cantle_session.session import Session
@@ -17,6 +17,8 @@ from cantle_session.stamps import milliseconds
 __all__ = ["show"]
 
 _KIND_WIDTH = 14
+_NARROWEST = 40
+"""Columns that a line has at least, behind what moves it to the right."""
 _DEEPEST = 24
 """Branches of branches that are still moved to the right, in a tree."""
 
@@ -73,14 +75,12 @@ def _say_entries(
 
 
 def _line(entry: Entry, labels: dict[str, str], *, here: bool = False, depth: int = 0) -> str:
-    from cantle.cli.arguments import terminal_columns
-
     kind, text = describe(entry)
     label = f"[{one_line(labels[entry.id])}] " if entry.id in labels else ""
     mark = "* " if here else ""
     indent = "  " * min(depth, _DEEPEST)
     line = f"{indent}{one_line(entry.id):<8}  {kind:<{_KIND_WIDTH}}  {mark}{label}{text}".rstrip()
-    return cut(line, max(terminal_columns(), len(indent) + 40)) + "\n"
+    return cut(line, max(edge(), len(indent) + _NARROWEST)) + "\n"
 
 
 def _tree(session: Session, entries: Sequence[Entry]) -> Iterator[tuple[Entry, int]]:

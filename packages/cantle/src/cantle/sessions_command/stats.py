@@ -25,6 +25,8 @@ def show_stats(options: argparse.Namespace) -> int:
     if options.session is not None:
         with places.open(options.session) as session:
             stats = session_stats(session)
+            for warning in session.warnings:
+                warn(f"{warning}.")
     else:
         locations = [info.location for info in places.sessions(everywhere=options.all)]
         if not locations and not options.json:

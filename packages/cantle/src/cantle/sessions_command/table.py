@@ -7,10 +7,13 @@ from collections.abc import Collection, Sequence
 
 from cantle.cli.arguments import terminal_columns
 
-__all__ = ["cut", "local_time", "one_line", "quantity", "size_of", "table"]
+__all__ = ["cut", "edge", "local_time", "one_line", "quantity", "size_of", "table"]
 
 _NARROWEST = 20
 """The last column of a table is at least this wide, whatever the terminal is."""
+
+_PIPED = 200
+"""Columns where a line ends that goes to no terminal."""
 
 _LOOKED_AT = 4000
 """Characters of a text that one line is made of: more than any terminal shows."""
@@ -40,14 +43,19 @@ def cut(text: str, width: int) -> str:
     return f"{''.join(kept).rstrip()}…"
 
 
-def table(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> str:
-    """Rows of equally many cells under one another, the columns in `right` to the right; the last is cut at the
-    terminal's edge.
+def edge(descriptor: int = 1) -> int:
+    """The column where lines end that go to `descriptor`: stdout, or 2 for stderr."""
+    return terminal_columns(descriptor, otherwise=_PIPED)
+
+
+def table(rows: Sequence[Sequence[str]], *, right: Collection[int] = (), columns: int | None = None) -> str:
+    """Rows of equally many cells under one another, the columns in `right` to the right; the last is cut where the
+    line ends: at `columns`, or at stdout's :func:`edge`.
     """
     if not rows:
         return ""
     widths = [max(map(_columns_of, column)) for column in list(zip(*rows, strict=True))[:-1]]
-    room = max(_NARROWEST, terminal_columns() - sum(widths) - 2 * len(widths))
+    room = max(_NARROWEST, (columns or edge()) - sum(widths) - 2 * len(widths))
     lines = []
     for *cells, last in rows:
         padded = [
