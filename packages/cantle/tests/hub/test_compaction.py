@@ -192,6 +192,22 @@ async def test_a_listener_cannot_compact_what_waits_for_it(stage: Any) -> None:
     assert len(caught) == 2
 
 
+async def test_nor_can_what_waits_inside_the_run(stage: Any) -> None:
+    caught: list[BaseException] = []
+
+    async def pausing(seconds: float, signal: AbortSignal) -> None:
+        try:
+            await it.session.compact()
+        except AgentBusyError as error:
+            caught.append(error)
+
+    it = await talked(stage, BUSY, said("three"), pause=pausing)
+    async with asyncio.timeout(10):
+        await it.session.prompt("go")
+    assert len(caught) == 1
+    assert it.session.last_answer.text == "three"
+
+
 # --- by itself
 
 
