@@ -49,6 +49,9 @@ class PostgresServer:
         self._schemas = count(1)
 
     def start(self) -> None:
+        """Start it, unless it runs."""
+        if self._process is not None:
+            return
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [

@@ -14,6 +14,7 @@ Passwords are left out of locations, and remembered as long as the process lives
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -181,9 +182,9 @@ class PostgresDatabase:
 
     def _again_if_lost(self, ask: Callable[[psycopg.Connection], _T]) -> _T:
         """What `ask` gives; asked once more where the connection turns out to be lost outside a transaction."""
+        connection = self._connected()
         import psycopg
 
-        connection = self._connected()
         idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
         try:
             return ask(connection)
@@ -196,11 +197,11 @@ class PostgresDatabase:
             raise self._problem(problem) from None
 
     def _connected(self) -> psycopg.Connection:
-        import psycopg
-
         if self._connection is not None and not self._connection.closed:
             return self._connection
         connection = self._connect()
+        import psycopg
+
         try:
             self._prepare(connection)
         except psycopg.Error as problem:
@@ -219,6 +220,10 @@ class PostgresDatabase:
         except ImportError:
             text = "PostgreSQL needs the package psycopg: pip install 'cantle[postgres]'"
             raise SessionFileError(self._location, text) from None
+        # What goes wrong comes as an error; a word about it on stderr would say it twice.
+        logger = logging.getLogger("psycopg")
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
         try:
             wanted = {**_DEFAULTS, **conninfo_to_dict(self._address)}
         except psycopg.Error as problem:

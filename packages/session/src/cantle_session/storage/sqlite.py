@@ -286,7 +286,7 @@ class SqliteDatabase:
 
         try:
             connection.execute("SELECT rowid FROM cantle_words LIMIT 0")
-        except sqlite3.OperationalError:
+        except sqlite3.Error:  # made without FTS5, or damaged: then everything is looked at
             return False
         return True
 

@@ -1,0 +1,231 @@
+"""What is special about a PostgreSQL server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from cantle_ai.messages import UserMessage
+from cantle_session.errors import SessionFileError
+from cantle_session.session import Session
+from cantle_session.storage.store import open_store
+from packages.session.tests.storage.backends import child, told
+from packages.session.tests.support import texts
+from tests.support.postgres import PostgresServer, needs_postgres
+
+MISSING = """
+import sys
+sys.modules["psycopg"] = None
+from cantle_session.errors import SessionFileError
+try:
+    open_store(location).sessions()
+except SessionFileError as error:
+    print(error)
+"""
+
+
+def test_without_its_package_it_says_what_to_install() -> None:
+    process = child(MISSING, "postgresql://ann:secret@db.example/notes")
+    shown = process.communicate()[0]
+    assert "pip install 'cantle[postgres]'" in shown
+    assert "secret" not in shown and "postgresql://ann@db.example/notes" in shown
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("postgresql://ann:s3cret@db.example/notes", "postgresql://ann@db.example/notes"),
+        ("postgres://ann:s3c:ret@db.example:5433", "postgresql://ann@db.example:5433"),
+        ("postgresql://db.example/notes?password=s3cret&user=ann", "postgresql://db.example/notes?user=ann"),
+        ("postgresql://db.example/notes?user=ann&password=s3cret", "postgresql://db.example/notes?user=ann"),
+        ("postgresql://db.example/notes?password=s3cret", "postgresql://db.example/notes"),
+        ("postgresql:///notes?host=%2Ftmp", "postgresql:///notes?host=%2Ftmp"),
+        ("postgresql://a:s3cret@one.example,two.example/x", "postgresql://a@one.example,two.example/x"),
+    ],
+)
+def test_no_location_shows_a_password(location: str, shown: str) -> None:
+    assert open_store(location).location == shown
+
+
+def test_what_is_behind_a_hash_is_no_part_of_a_stores_address() -> None:
+    with pytest.raises(SessionFileError, match="%23") as caught:
+        open_store("postgresql://ann:s3cret@db.example/notes#abc")
+    assert "s3cret" not in str(caught.value)
+    with pytest.raises(SessionFileError, match="names a store and no session"):
+        Session.open("postgresql://db.example/notes#")
+
+
+pytestmark_server = needs_postgres()
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
+    found: PostgresServer = request.getfixturevalue("postgres_server")
+    yield found
+    found.start()  # if a test stopped it and failed
+
+
+@pytest.fixture
+def session(server: PostgresServer) -> Iterator[Session]:
+    made = Session.create("/work", server.fresh())
+    made.append_message(UserMessage("hi"))
+    yield made
+    made.close()
+
+
+@pytestmark_server
+def test_what_libpq_does_not_take_is_named() -> None:
+    with pytest.raises(SessionFileError, match="no address of a PostgreSQL database"):
+        open_store("postgresql://[/x?nonsense=1").sessions()
+
+
+@pytestmark_server
+def test_a_server_that_is_not_there_is_named() -> None:
+    started = time.monotonic()
+    with pytest.raises(SessionFileError, match="could not be reached") as caught:
+        open_store("postgresql://ann:s3cret@127.0.0.1:1/notes").sessions()
+    assert "s3cret" not in str(caught.value) and "\n" not in str(caught.value)
+    assert time.monotonic() - started < 10
+
+
+@pytestmark_server
+def test_a_shown_location_opens_the_session_again_in_this_process(server: PostgresServer) -> None:
+    address = server.fresh().replace("cantle@", "cantle:s3cret@")
+    with Session.create("/work", address) as session:
+        session.append_message(UserMessage("hi"))
+    assert "s3cret" not in session.location
+    with Session.open(session.location) as again:
+        assert texts(again) == ["hi"]
+    (info,) = open_store(address).sessions()
+    assert info.location == session.location
+
+
+@pytestmark_server
+def test_a_server_that_starts_anew_is_connected_to_again(server: PostgresServer, session: Session) -> None:
+    other = Session.open(session.location)
+    assert list(other.follow(0.01)) == []
+    server.stop()
+    with pytest.raises(SessionFileError, match=r"could not be reached|PostgreSQL says"):
+        session.append_message(UserMessage("lost"))
+    server.start()
+    on = session.append_message(UserMessage("on"))
+    assert texts(session) == ["hi", "on"]
+    assert next(other.follow(30)).id == on.id
+    later = session.append_message(UserMessage("later"))
+    assert next(other.follow(30)).id == later.id
+    third = Session.open(session.location)
+    assert "another process" in str(third.warnings)  # who is there is known again, too
+    third.close()
+    other.close()
+
+
+@pytestmark_server
+def test_a_connection_that_the_server_ends_is_made_again(server: PostgresServer, session: Session) -> None:
+    import psycopg
+
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cantle'"
+        )
+    session.append_message(UserMessage("on"))
+    assert texts(session) == ["hi", "on"]
+
+
+HALF = """
+storage = open_storage(location)
+with storage.locked():
+    print(flush=True)
+    sys.stdin.readline()
+    try:
+        storage.append([b"half"])
+    except Exception as problem:
+        print(type(problem).__name__, flush=True)
+"""
+
+
+@pytestmark_server
+def test_a_connection_that_ends_in_a_transaction_keeps_nothing(
+    server: PostgresServer, session: Session
+) -> None:
+    import psycopg
+
+    process = child(HALF, session.location)
+    told(process)
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        )
+    assert told(process, "go") == "SessionFileError"
+    process.communicate()
+    session.append_message(UserMessage("on"))
+    with Session.open(session.location) as again:
+        assert texts(again) == ["hi", "on"]
+        assert all("session entry" not in str(warning) for warning in again.warnings)
+
+
+@pytestmark_server
+def test_schemas_of_one_database_know_nothing_of_each_other(server: PostgresServer) -> None:
+    places = [server.fresh(), server.fresh()]
+    sessions = [Session.create("/work", place, session_id="abc") for place in places]
+    for number, session in enumerate(sessions):
+        session.append_message(UserMessage(f"place {number}"))
+    again = [Session.open(session.location) for session in sessions]
+    assert [texts(session) for session in again] == [["place 0"], ["place 1"]]
+    again[0].close()
+    sessions[0].close()
+    with Session.open(sessions[0].location) as alone:
+        assert alone.warnings == []  # those of the other schema are others
+    for session in (again[1], sessions[1]):
+        session.close()
+
+
+@pytestmark_server
+@pytest.mark.parametrize("comment", ["Cantle sessions, format 2", "theirs"])
+def test_tables_of_another_format_are_left_alone(server: PostgresServer, comment: str) -> None:
+    import psycopg
+
+    address = server.fresh()
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CREATE TABLE cantle_sessions (a INTEGER)")
+        connection.execute(f"COMMENT ON TABLE cantle_sessions IS '{comment}'")
+    with pytest.raises(SessionFileError, match="newer version"):
+        open_store(address).sessions()
+
+
+@pytestmark_server
+def test_tables_of_another_program_are_left_alone(server: PostgresServer) -> None:
+    import psycopg
+
+    address = server.fresh()
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CREATE TABLE cantle_sessions (a INTEGER)")
+    with pytest.raises(SessionFileError, match="already exists"):
+        open_store(address).sessions()
+
+
+@pytestmark_server
+def test_who_may_not_make_tables_is_told(server: PostgresServer) -> None:
+    import psycopg
+
+    address = server.fresh()
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN")
+    with pytest.raises(SessionFileError, match="PostgreSQL says"):
+        open_store(address.replace("cantle@", "guest@")).sessions()
+
+
+@pytestmark_server
+def test_a_session_that_is_forgotten_is_closed_without_a_word(server: PostgresServer) -> None:
+    import gc
+
+    address = server.fresh()
+    session = Session.create("/work", address)
+    session.append_message(UserMessage("hi"))
+    location = session.location
+    del session
+    gc.collect()
+    with Session.open(location) as again:
+        assert (texts(again), again.warnings) == (["hi"], [])
