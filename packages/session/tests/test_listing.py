@@ -1,5 +1,6 @@
 """Which sessions there are."""
 
+import json
 import os
 import time
 
@@ -189,6 +190,39 @@ def test_old_versions_are_listed(tmp_path):
     info = session_info(write(tmp_path / "s.jsonl", header, *lines))
     assert info is not None
     assert (info.first_message, info.last_message_at) == ("hi", 2)
+
+
+@pytest.mark.parametrize("size", [100, 3000])
+def test_what_only_looks_like_a_message_of_the_user_is_none(tmp_path, size):
+    told = {"role": "user", "content": "no " * size}
+    call = {"type": "toolCall", "id": "c", "name": "write", "arguments": {"message": told, **told}}
+    entries = chain(
+        {"type": "custom", "customType": "c", "data": [told] * 3},
+        said(answer("", content=[call])),
+        said(user("yes")),
+    )
+    info = session_info(write(tmp_path / "s.jsonl", HEADER, *entries))
+    assert info is not None and info.first_message == "yes"
+
+
+@pytest.mark.parametrize(
+    "text", ["日本" * 900, '\u2028\x00\n"\\' * 900, "\ud800x" * 900, "🎉" * 900, "a" * 700 + "\ud83c" * 900]
+)
+def test_the_beginning_of_a_long_message_is_the_same_as_that_of_the_whole(tmp_path, text):
+    for padding in range(40):
+        for escaped in (True, False):
+            entry = chain(said(user("x" * padding + text)))[0]
+            line = json.dumps(entry, separators=(",", ":"), ensure_ascii=escaped).encode("utf-8", "replace")
+            info = session_info(write(tmp_path / "s.jsonl", HEADER, line))
+            assert info is not None
+            assert info.first_message == json.loads(line)["message"]["content"][:200]
+
+
+@pytest.mark.timeout(20)
+def test_a_line_that_is_full_of_roles_is_looked_at_once(tmp_path):
+    told = {"type": "custom", "customType": "c", "data": [{"role": "user"}] * 10_000}
+    infos = [session_info(write(tmp_path / "s.jsonl", HEADER, *chain(told, said(user("hi")))))] * 5
+    assert [info and info.first_message for info in infos] == ["hi"] * 5
 
 
 def test_a_list_can_be_of_one_directory(tmp_path):

@@ -42,8 +42,6 @@ _HEAD_LIMIT = 1 << 18
 _TAIL_LIMIT = 1 << 20
 FIRST_MESSAGE = 200
 """How many characters of the first message are shown."""
-_LONG = 4 * FIRST_MESSAGE
-"""Bytes of a message that hold as many characters as are shown, whichever they are."""
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
@@ -160,16 +158,19 @@ def _head(fd: int, size: int) -> _Head:
     looked = 0
     while True:
         whole = len(data) >= size
-        for match in _USER.finditer(data, looked):
+        while (match := _USER.search(data, looked)) is not None:
             start, end = data.rfind(b"\n", 0, match.start()) + 1, data.find(b"\n", match.end())
             if end < 0 and not whole:
-                told = data.startswith(_MESSAGE, start)
-                text, looked = _beginning(data[match.start() :]) if told else None, match.start()
+                text = _beginning(data[start : match.start()], data[match.start() :])
             else:
-                raw = _object(data[start:] if end < 0 else data[start:end])
-                text, looked = None if raw is None else _user_text(raw), match.end()
+                end = len(data) if end < 0 else end
+                raw = _object(data[start:end])
+                text = None if raw is None else _user_text(raw)
             if text is not None:
                 return _Head(_lines(data[:start]), text[:FIRST_MESSAGE])
+            if end < 0:
+                break
+            looked = end
         if whole or len(data) >= _HEAD_LIMIT or not _may_be_session(data):
             return _Head(_lines(data if whole else data[: data.rfind(b"\n") + 1]))
         block = _read_at(fd, len(data), len(data))
@@ -184,17 +185,21 @@ def _may_be_session(data: bytes) -> bool:
     return first.startswith(b"{") and (not end or decode_header(first) is not None)
 
 
-def _beginning(data: bytes) -> str | None:
-    """The text of a message that goes on behind `data`, which begins with its role; None when that is not enough."""
+def _beginning(before: bytes, data: bytes) -> str | None:
+    """The text of a message that goes on behind `data`, which begins with a role; None when that is not enough.
+
+    `before` is the part of its line in front of that: the role of a message is the first one in its line.
+    """
     match = _TEXT.match(data)
-    if match is None or len(match[1]) < _LONG:
+    if match is None or not before.startswith(_MESSAGE) or b'"role"' in before:
         return None
     text = _CUT_ESCAPE.sub(b"", match[1]).decode("utf-8", "ignore")
     try:
         value = decode_json(f'"{text}"')
     except ValueError:
         return None
-    return value if isinstance(value, str) else None
+    # The last character may be half of one.
+    return value if isinstance(value, str) and len(value) > FIRST_MESSAGE else None
 
 
 def _ending(fd: int, size: int) -> tuple[list[JsonObject], int | None]:
