@@ -4,20 +4,17 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from cantle_ai.messages import UserMessage
 from cantle_session.errors import SessionFileError
-from cantle_session.forks import clone_session, copy_session, fork_session
 from cantle_session.imports import import_session
 from cantle_session.listing import find_session, list_sessions
 from cantle_session.moves import move_session
 from cantle_session.session import Session
 from cantle_session.stats import ModelShare, session_stats, total_stats
-from cantle_session.storage.store import open_store
 from packages.session.tests.support import (
     HEADER,
     answer,
@@ -309,46 +306,6 @@ def test_a_session_goes_to_a_database_and_back(tmp_path, lines):
         assert [entry.to_json() for entry in session.entries()] == before
     if lines[0] is HEADER:
         assert back.read_bytes() == source.read_bytes()
-
-
-def test_a_session_moves_to_a_database_within_it_and_back(tmp_path):
-    content = write(tmp_path / "s.jsonl", HEADER, *ALL).read_bytes()
-    store = f"sqlite:{tmp_path / 'sessions.db'}"
-    there = move_session(tmp_path / "s.jsonl", store)
-    assert not (tmp_path / "s.jsonl").exists()
-    assert move_session(there, store, cwd="/elsewhere") == there
-    with closing(open_store(store)) as opened_store:
-        assert [info.id for info in opened_store.sessions(cwd="/elsewhere")] == [HEADER["id"]]
-        assert opened_store.sessions(cwd="/work") == []
-        (info,) = opened_store.sessions()
-        assert info.size == len(content) + len("/elsewhere") - len("/work")
-    with Session.open(there) as session:
-        assert (session.header.cwd, len(session.entries())) == ("/elsewhere", len(ALL))
-        with pytest.raises(SessionFileError, match="has this session open"):
-            move_session(there, tmp_path / "back")
-    back = Path(move_session(there, tmp_path / "back", cwd="/work"))
-    assert back.read_bytes() == content
-    with closing(open_store(store)) as opened_store:
-        assert opened_store.sessions() == []
-
-
-def test_a_fork_can_be_in_a_database(tmp_path):
-    session = opened(
-        tmp_path / "s.jsonl", HEADER, *chain(said(user("1")), said(answer("2")), said(user("3")))
-    )
-    store = f"sqlite:{tmp_path / 'sessions.db'}"
-    with fork_session(session, "00000002", store).session as fork:
-        assert (texts(fork), fork.header.parent_session) == (["1", "2"], str(session.file))
-        fork.append_message(UserMessage("on"))
-        with clone_session(fork, tmp_path / "clones") as clone:
-            assert (texts(clone), clone.header.parent_session) == (["1", "2", "on"], fork.location)
-        with copy_session(fork, store) as copy:
-            assert texts(copy) == ["1", "2", "on"]
-    with fork_session(session, "00000000", store).session as fork:
-        fork.append_message(UserMessage("again"))
-        location = fork.location
-    with Session.open(location) as again:
-        assert texts(again) == ["again"]
 
 
 # --- counts

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from cantle_session.errors import SessionFileError
+from cantle_session.folders import make_folder
 from cantle_session.storage.jsonl import file_problem
 
 __all__ = ["opened_file", "write_whole"]
 
 _BLOCK = 1 << 20
-_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_FILE_MODE = 0o600
 
 
 def write_whole(path: Path, lines: Iterable[bytes], *, instead: bool = False) -> None:
@@ -29,7 +30,7 @@ def write_whole(path: Path, lines: Iterable[bytes], *, instead: bool = False) ->
     if path.exists() and not instead:
         raise _taken(path)
     try:
-        _make_folder(path.parent)
+        make_folder(path.parent)
         with new_file(path.parent, _FILE_MODE) as fresh:
             for block in _blocks(lines):
                 fresh.write(block)
@@ -38,6 +39,7 @@ def write_whole(path: Path, lines: Iterable[bytes], *, instead: bool = False) ->
                 fresh.replace(path)
             else:
                 fresh.become(path)
+            _synchronise(path.parent)
     except FileExistsError:
         raise _taken(path) from None
     except OSError as problem:
@@ -71,14 +73,16 @@ def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
     yield b"".join(parts)
 
 
-def _make_folder(folder: Path) -> None:
-    """The folder and what is missing above it, for the user's eyes only."""
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for path in reversed(missing):
-        path.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+def _synchronise(folder: Path) -> None:
+    """Put the names in a folder on the disk, so that what goes afterwards does not go before they are there."""
+    if os.name == "nt":
+        return
+    with suppress(OSError):  # not every file system can
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _taken(path: Path) -> SessionFileError:
