@@ -95,12 +95,12 @@ class Person:
                 await work
             case "stop":
                 wish = session.prompt(text) if draw.random() < 0.5 else session.compact()
-                work: asyncio.Task[object] = asyncio.create_task(wish)
+                stopped: asyncio.Task[object] = asyncio.create_task(wish)
                 for _ in range(draw.randrange(300)):
                     await asyncio.sleep(0)
                 await session.abort()
                 with contextlib.suppress(CompactionError):
-                    await work
+                    await stopped
 
 
 def runtime(column: Column, server: StrictServer) -> Models:
