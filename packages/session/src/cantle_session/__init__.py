@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     from cantle_session.repair import repair_session
     from cantle_session.session import Session, SessionWarning
     from cantle_session.stats import session_stats
+    from cantle_session.storage.search import SearchHit
+    from cantle_session.storage.store import SessionStore, open_store
 
 __all__ = [
+    "SearchHit",
     "Session",
     "SessionContext",
     "SessionError",
     "SessionFileError",
     "SessionInfo",
     "SessionLookupError",
+    "SessionStore",
     "SessionWarning",
     "clone_session",
     "copy_session",
@@ -34,18 +38,21 @@ __all__ = [
     "latest",
     "list_sessions",
     "move_session",
+    "open_store",
     "repair_session",
     "session_folder",
     "session_stats",
 ]
 
 _HOMES = {
+    "SearchHit": "cantle_session.storage.search",
     "Session": "cantle_session.session",
     "SessionContext": "cantle_session.projection",
     "SessionError": "cantle_session.errors",
     "SessionFileError": "cantle_session.errors",
     "SessionInfo": "cantle_session.listing",
     "SessionLookupError": "cantle_session.errors",
+    "SessionStore": "cantle_session.storage.store",
     "SessionWarning": "cantle_session.session",
     "clone_session": "cantle_session.forks",
     "copy_session": "cantle_session.forks",
@@ -57,6 +64,7 @@ _HOMES = {
     "list_sessions": "cantle_session.listing",
     "move_session": "cantle_session.moves",
     "repair_session": "cantle_session.repair",
+    "open_store": "cantle_session.storage.store",
     "session_folder": "cantle_session.folders",
     "session_stats": "cantle_session.stats",
 }

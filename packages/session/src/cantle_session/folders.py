@@ -6,6 +6,14 @@ The folder's name is the absolute path without its first separator, with `/`, `\
 `--` and `--`: the reference's way, so both find each other's sessions. Different paths can share a folder
 (`/a/b` and `/a:b`); the header of each file says which directory it belongs to. A name too long for a file
 system is cut and ends in a digest of the whole.
+
+    location of a store                 of a session in it
+    /home/ann/sessions                  /home/ann/sessions/2026-…_0197a3d2-….jsonl
+    sqlite:/home/ann/sessions.db        sqlite:/home/ann/sessions.db#0197a3d2-…
+    postgresql://ann@db.example/notes   postgresql://ann@db.example/notes#0197a3d2-…
+
+Behind the last `#` of a database's location is the id of a session. A relative path after `sqlite:` counts from
+the working directory, and `~` at its beginning is the home folder.
 """
 
 from __future__ import annotations
@@ -16,7 +24,7 @@ from pathlib import Path
 
 from cantle_session.stamps import file_stamp
 
-__all__ = ["absolute_directory", "session_file_name", "session_folder"]
+__all__ = ["absolute_directory", "is_database", "make_folder", "session_file_name", "session_folder"]
 
 _LONGEST_NAME = 255
 """Bytes in a file name, on every common file system."""
@@ -52,3 +60,18 @@ def session_file_name(timestamp: str, session_id: str) -> str:
     """
     stamp = re.sub(r"[^0-9A-Za-z-]", "-", file_stamp(timestamp))[:_LONGEST_STAMP]
     return f"{stamp}_{session_id}.jsonl"
+
+
+def is_database(location: str | os.PathLike[str]) -> bool:
+    """Whether a location names a database, or a session in one; else it is a path."""
+    return isinstance(location, str) and location.startswith(("sqlite:", "postgresql://", "postgres://"))
+
+
+def make_folder(folder: Path) -> None:
+    """The folder and what is missing above it, for the user's eyes only. Raises OSError."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)

@@ -20,10 +20,9 @@ from cantle_ai.codec import JsonObject, decode_json, decode_object
 from cantle_ai.messages import UserMessage, message_from_json
 from cantle_ai.system_errors import reason_of
 from cantle_session.errors import SessionFileError, SessionLookupError
-from cantle_session.folders import absolute_directory
+from cantle_session.folders import absolute_directory, is_database
 from cantle_session.lines import decode_header
 from cantle_session.stamps import milliseconds
-from cantle_session.storage.store import is_database
 
 __all__ = [
     "FIRST_MESSAGE",

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cantle_session.entries import VERSION, SessionHeader
 from cantle_session.errors import SessionFileError, SessionLookupError
-from cantle_session.folders import session_file_name
+from cantle_session.folders import is_database, session_file_name
 from cantle_session.lines import decode_header
 from cantle_session.stamps import check_session_id
 from cantle_session.storage.jsonl import JsonlStorage
-from cantle_session.storage.store import is_database, open_storage, open_store
+from cantle_session.storage.store import open_storage, open_store
 from cantle_session.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from cantle_session.storage.jsonl import JsonlStorage
     from cantle_session.storage.port import Storage
-from cantle_session.storage.store import SessionStore
+    from cantle_session.storage.store import SessionStore
 
 __all__ = [
     "Place",

@@ -39,7 +39,7 @@ from cantle_session.entries import (
     UsageEntry,
 )
 from cantle_session.errors import SessionFileError
-from cantle_session.folders import absolute_directory, session_file_name
+from cantle_session.folders import absolute_directory, is_database, session_file_name
 from cantle_session.kept import Kept, SessionWarning
 from cantle_session.lines import Link, decode_header, encode_header
 from cantle_session.projection import Projected, SessionContext, project, projected
@@ -90,11 +90,10 @@ class Session:
         cannot be part of a file name.
         """
         header = _new_header(cwd, session_id, parent)
-        if isinstance(directory, str) and ":" in directory:
-            from cantle_session.storage.store import is_database, open_store
+        if isinstance(directory, str) and is_database(directory):
+            from cantle_session.storage.store import open_store
 
-            if is_database(directory):
-                directory = open_store(directory)
+            directory = open_store(directory)
         if isinstance(directory, str | os.PathLike):
             file = Path(directory) / session_file_name(header.timestamp, header.id)
             storage: Storage = JsonlStorage.create(file)
@@ -120,11 +119,10 @@ class Session:
         that nothing will be added, others who have the file open are not told of this one, nor this one of them.
         Raises :class:`SessionFileError` when it cannot be read or is no session.
         """
-        if isinstance(location, str) and "#" in location:
-            from cantle_session.storage.store import is_database, open_storage
+        if is_database(location):
+            from cantle_session.storage.store import open_storage
 
-            if is_database(location):
-                return cls.of(open_storage(location, reading=reading))
+            return cls.of(open_storage(location, reading=reading))
         return cls.of(JsonlStorage.open(Path(location).absolute(), reading=reading))
 
     @classmethod
@@ -256,13 +254,13 @@ class Session:
         return self._kept.id_at(self._kept.history.tree.common_ancestor(first, second))
 
     def labels(self) -> dict[str, str]:
-        """The marks that entries have, by their ids."""
+        """The marks that entries have, by their ids. Those of entries that are not here are left out."""
         found: dict[str, str] = {}
-        kinds = self._kept.history.tree.kinds
-        for entry in self._kept.load([at for at, kind in enumerate(kinds) if kind == "label"]):
+        tree = self._kept.history.tree
+        for entry in self._kept.load([at for at, kind in enumerate(tree.kinds) if kind == "label"]):
             if isinstance(entry, LabelEntry):
                 found.pop(entry.target_id, None)
-                if entry.label:
+                if entry.label and entry.target_id in tree:
                     found[entry.target_id] = entry.label
         return found
 

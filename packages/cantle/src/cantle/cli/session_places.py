@@ -14,9 +14,9 @@ from cantle.paths import ConfigPaths, config_directory, present, user_path, work
 from cantle.sdk import sessions_directory
 from cantle.settings import load_settings
 from cantle_session.errors import SessionFileError, SessionLookupError
-from cantle_session.folders import session_folder
+from cantle_session.folders import is_database, session_folder
 from cantle_session.session import Session
-from cantle_session.storage.store import is_database, open_store
+from cantle_session.storage.store import open_store
 
 if TYPE_CHECKING:
     from cantle_session.listing import SessionInfo

@@ -12,7 +12,8 @@ from cantle.console import Results, say_aside
 from cantle.errors import SessionError, UserError
 from cantle.paths import user_path, working_directory
 from cantle.sessions_command.table import local_time, one_line
-from cantle_session.storage.store import SessionStore, is_database, open_store
+from cantle_session.folders import is_database
+from cantle_session.storage.store import SessionStore, open_store
 
 __all__ = ["delete", "move", "rename"]
 

@@ -10,8 +10,8 @@ from cantle.console import Results, warn
 from cantle.errors import SessionError
 from cantle.paths import user_path
 from cantle.sessions_command.table import one_line, quantity
+from cantle_session.folders import is_database
 from cantle_session.session import Session
-from cantle_session.storage.store import is_database
 
 __all__ = ["fork", "import_file", "repair"]
 

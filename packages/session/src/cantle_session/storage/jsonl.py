@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from cantle_ai.system_errors import reason_of
 from cantle_session.errors import SessionFileError
+from cantle_session.folders import make_folder
 from cantle_session.storage.locks import LockTimeout, announce_presence, turn
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _READ_WAIT = 0.5
 """Seconds to wait for the end of a write before reading; whoever only reads need not wait longer."""
 _BINARY = getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
-_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_FILE_MODE = 0o600
 
 
 class JsonlStorage:
@@ -344,7 +345,7 @@ class JsonlStorage:
         if self._closed:
             raise self._is_closed()
         try:
-            _make_folder(self._path.parent)
+            make_folder(self._path.parent)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | _BINARY
             writer = _Descriptor(os.open(self._path, flags, _FILE_MODE))
         except FileExistsError:
@@ -420,16 +421,6 @@ class _Descriptor:
 def file_problem(path: Path, what: str, problem: OSError) -> SessionFileError:
     """The error for a failed system call, in words."""
     return SessionFileError(path, f"{what}: {reason_of(problem)}")
-
-
-def _make_folder(folder: Path) -> None:
-    """The folder and what is missing above it, for the user's eyes only."""
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for path in reversed(missing):
-        path.mkdir(mode=_FOLDER_MODE, exist_ok=True)
 
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from cantle_ai.system_errors import reason_of
 from cantle_session.errors import SessionFileError
+from cantle_session.folders import make_folder
 from cantle_session.storage.database import DatabaseStore, Head, Row, Statement, Value
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class SqliteDatabase:
 
     def _make_file(self) -> None:
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._path.parent)
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as problem:
             raise SessionFileError(self._path, f"could not be made: {reason_of(problem)}") from None

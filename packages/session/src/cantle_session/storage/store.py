@@ -1,12 +1,5 @@
-"""Places that hold sessions: a folder, a SQLite file, a PostgreSQL database. One port for all of them.
-
-    location of a store                 of a session in it
-    /home/ann/sessions                  /home/ann/sessions/2026-…_0197a3d2-….jsonl
-    sqlite:/home/ann/sessions.db        sqlite:/home/ann/sessions.db#0197a3d2-…
-    postgresql://ann@db.example/notes   postgresql://ann@db.example/notes#0197a3d2-…
-
-What is behind the last `#` of a database's location is the id of a session. A relative path after `sqlite:`
-counts from the working directory, and `~` at its beginning is the home folder.
+"""Places that hold sessions: a folder, a SQLite file, a PostgreSQL database. One port for all of them. Their locations are drawn in
+:mod:`cantle_session.folders`.
 """
 
 from __future__ import annotations
@@ -16,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from cantle_session.errors import SessionFileError
+from cantle_session.folders import is_database
 
 if TYPE_CHECKING:
     from cantle_session.entries import SessionHeader
@@ -24,7 +18,7 @@ if TYPE_CHECKING:
     from cantle_session.storage.port import Storage
     from cantle_session.storage.search import SearchHit
 
-__all__ = ["SessionStore", "is_database", "open_storage", "open_store"]
+__all__ = ["SessionStore", "open_storage", "open_store"]
 
 
 class SessionStore(Protocol):
@@ -78,11 +72,6 @@ class SessionStore(Protocol):
         ...
 
 
-def is_database(location: str | os.PathLike[str]) -> bool:
-    """Whether a location names a database, or a session in one; else it is a path."""
-    return isinstance(location, str) and location.startswith(("sqlite:", *_POSTGRES))
-
-
 def open_store(location: str | os.PathLike[str]) -> SessionStore:
     """The store at a location: a folder, which need not be there yet, `sqlite:PATH` or `postgresql://…`.
 
@@ -124,6 +113,3 @@ def open_storage(location: str | os.PathLike[str], *, reading: bool = False) -> 
     from cantle_session.storage.postgres import PostgresStore
 
     return PostgresStore(store).session(session_id, reading=reading)
-
-
-_POSTGRES = ("postgresql://", "postgres://")
