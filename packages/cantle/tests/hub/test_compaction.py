@@ -670,9 +670,27 @@ async def test_a_hook_that_fails_is_the_compactions_failure(stage: Any) -> None:
         raise ZeroDivisionError("hm")
 
     it.session.before_compact.append(broken)
-    with pytest.raises(CompactionError, match=r"Before_compact failed: hm\."):
+    with pytest.raises(CompactionError, match=r"The hook before_compact failed: hm\."):
         await it.session.compact()
-    assert ends(it)[0].error_message == "Before_compact failed: hm."
+    assert ends(it)[0].error_message == "The hook before_compact failed: hm."
+
+
+async def test_a_hook_that_decides_nothing_known_is_told_so(stage: Any) -> None:
+    it = await talked(stage)
+    it.session.before_compact.append(lambda request: {"cancel": True})
+    with pytest.raises(CompactionError, match=r"before_compact gave 'dict'"):
+        await it.session.compact()
+
+
+async def test_a_key_that_cannot_be_had_is_the_compactions_failure(stage: Any) -> None:
+    it = await talked(stage)
+
+    async def locked(provider: str) -> str:
+        raise PermissionError(f"the key of {provider} is locked")
+
+    it.session.agent.get_api_key = locked
+    with pytest.raises(CompactionError, match=r"get_api_key failed: the key of scripted is locked\."):
+        await it.session.compact()
 
 
 # --- the harness fails

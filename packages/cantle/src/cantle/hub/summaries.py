@@ -21,7 +21,7 @@ from cantle.hub.recorder import saving
 from cantle.hub.retry import Pause, Retry
 from cantle.hub.usage_total import UsageTotal
 from cantle_agent.agent import Agent
-from cantle_agent.errors import HookError, error_text
+from cantle_agent.errors import error_text
 from cantle_agent.patience import patiently
 from cantle_ai.abort import AbortError, AbortSignal
 from cantle_ai.messages import AssistantMessage
@@ -38,6 +38,7 @@ _NOTE = 500
 """Characters of a failure's text that are kept."""
 
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 
 
 class SummaryRequests:
@@ -61,12 +62,13 @@ class SummaryRequests:
         self._reason = reason
 
     async def options(self, signal: AbortSignal) -> StreamOptions:
-        """The agent's options for a request that is no part of its conversation."""
+        """The agent's options for a request that is no part of its conversation. Raises as :func:`ask_hooks` does."""
         agent = self._agent
         options = agent.options() if callable(agent.options) else agent.options
         key = options.api_key
         if agent.get_api_key is not None:
-            key = await patiently(agent.get_api_key(agent.model.provider), signal, agent.grace) or key
+            provider = agent.model.provider
+            key = await _ask("get_api_key", agent.get_api_key, provider, signal, agent.grace) or key
         return replace(options, api_key=key, signal=signal, on_projection=None)
 
     def attempts(self, signal: AbortSignal) -> Attempts:
@@ -107,16 +109,28 @@ async def ask_hooks(
     Raises :class:`cantle.errors.CompactionError` for a hook that fails, AbortError when `signal` is aborted.
     """
     for hook in tuple(hooks):
-        try:
-            decision = await patiently(hook(request), signal, grace)
-        except AbortError:
-            raise
-        except (Exception, SystemExit) as error:  # a hook is foreign code, and may raise anything
-            raise CompactionError(f"{sentence(error_text(HookError(name, error)))}") from error
+        decision: object = await _ask(name, hook, request, signal, grace)
         signal.raise_if_aborted()
-        if decision is not None:
-            return decision
+        if decision is None:
+            continue
+        if not isinstance(decision, CallOff | OwnSummary):
+            given = type(decision).__name__
+            raise CompactionError(
+                f"The hook {name} gave {given!r}, where a CallOff, an OwnSummary or None is asked for."
+            )
+        return decision
     return None
+
+
+async def _ask(
+    name: str, hook: Callable[[_R], _T | Awaitable[_T]], request: _R, signal: AbortSignal, grace: float
+) -> _T:
+    try:
+        return await patiently(hook(request), signal, grace)
+    except AbortError:
+        raise
+    except (Exception, SystemExit) as error:  # a hook is foreign code, and may raise anything
+        raise CompactionError(f"The hook {name} failed: {error_text(error).rstrip('.')}.") from error
 
 
 def count_failure(
