@@ -517,6 +517,27 @@ def test_a_session_is_deleted_when_it_is_meant(cli: Cli) -> None:
     assert [session["id"] for session in listed(cli)] == [other]
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b"root:x:0:0:root:/root:/bin/sh\n", b'{"type":"message"}\n', b"\0\1"]
+)
+def test_only_sessions_are_deleted_or_moved(cli: Cli, content: bytes) -> None:
+    """Also where the file lies in the folder of the sessions, and where others that are named are sessions."""
+    session_id = ask(cli, "Begin.")
+    (kept,) = cli.sessions()
+    for file in (cli.cwd / "precious", kept.parent / "precious.jsonl"):
+        file.write_bytes(content)
+        refused(cli, "delete", "--yes", session_id, f"{file.parent}{os.sep}{file.name}", says=file.name)
+        refused(cli, "move", f"{file.parent}{os.sep}{file.name}", "--to", "elsewhere", says=file.name)
+        assert file.read_bytes() == content
+    assert kept.exists()
+
+
+def test_a_folder_is_never_deleted(cli: Cli) -> None:
+    (cli.cwd / "sub").mkdir()
+    refused(cli, "delete", "--yes", f"{cli.cwd}{os.sep}sub", says="sub")
+    assert (cli.cwd / "sub").is_dir()
+
+
 # --- what cannot be meant
 
 

@@ -275,6 +275,8 @@ def test_what_is_no_session_is_not_renamed_or_deleted(tmp_path: Path) -> None:
     note.write_text('{"a": 1}\n')
     with pytest.raises(SessionFileError, match="no session"):
         store.rename(str(note), "x")
+    with pytest.raises(SessionFileError, match="nothing was deleted"):
+        store.delete(str(note))
     assert note.read_text() == '{"a": 1}\n'
     (tmp_path / "folder").mkdir()
     with pytest.raises(SessionFileError, match="nothing was deleted"):

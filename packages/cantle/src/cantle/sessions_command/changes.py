@@ -13,6 +13,7 @@ from cantle.errors import SessionError, UserError
 from cantle.paths import user_path, working_directory
 from cantle.sessions_command.table import local_time, one_line
 from cantle_session.folders import is_database
+from cantle_session.places import header_of, opened_source
 from cantle_session.storage.store import SessionStore, open_store
 
 __all__ = ["delete", "move", "rename"]
@@ -50,6 +51,9 @@ def delete(options: argparse.Namespace) -> int:
     """Put sessions into the bin, or take them away for good where there is none, and say which it was."""
     places = SessionPlaces.of(options.session_dir)
     locations = list(dict.fromkeys(map(places.find, options.sessions)))
+    for location in locations:  # all of them, before any of them goes
+        with opened_source(location) as storage:
+            header_of(storage)
     if not options.yes:
         _ask(locations)
     results = Results()

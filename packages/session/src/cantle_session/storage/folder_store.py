@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,13 @@ class FolderStore:
             storage.close()
 
     def delete(self, location: str) -> Deletion:
-        return delete_file(Path(location).absolute())
+        path = Path(location).absolute()
+        if path.is_file():  # what is none, `delete_file` names
+            with closing(self.open(location, reading=True)) as file:
+                _, line = next(file.lines(), (0, b""))
+            if decode_header(line) is None:
+                raise SessionFileError(path, "it is no session file; nothing was deleted")
+        return delete_file(path)
 
     def close(self) -> None:
         pass
