@@ -96,6 +96,24 @@ def test_a_level_chosen_later_is_that_of_its_own_branch(tmp_path):
         assert session.context().thinking_level == "high"
 
 
+@pytest.mark.parametrize("before", [None, "000dbba0"], ids=["of another root", "of another branch"])
+def test_a_level_chosen_at_the_start_counts_on_its_own_branches(tmp_path, before):
+    path = long_session(tmp_path / "s.jsonl", levels=("high",))
+    lines = path.read_bytes().split(b"\n")
+    begins = [entry("model_change", 900_000, None, provider="p", modelId="m0")]
+    left = entry("thinking_level_change", 950_000, before, thinkingLevel="low")
+    first = {**json.loads(lines[2]), "parentId": begins[0]["id"]}
+    path.write_bytes(b"\n".join([lines[0], *map(encoded_line, [*begins, left, first]), *lines[3:]]))
+    with Session.open(path) as session:
+        short = session.context()
+        assert short.thinking_level is None
+        same(short, read_whole(session))
+
+
+def encoded_line(raw):
+    return encoded(raw).strip()
+
+
 def test_appending_goes_on_from_the_end_and_ids_stay_unique(tmp_path):
     path = long_session(tmp_path / "s.jsonl")
     before = path.read_bytes()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cantle_ai.codec import encode_json
 from cantle_session.entries import CompactionEntry, Entry, ThinkingLevelChangeEntry
 from cantle_session.history import Reader, Warn, decoded
 from cantle_session.lines import Link, decode_entry, link_of
@@ -26,7 +27,7 @@ __all__ = ["LARGE", "Tail", "older_thinking_level", "read_tail"]
 LARGE = 1 << 20
 """Bytes from which on a session is not read whole to go on."""
 _HEAD = 16
-"""Lines at the beginning, where what a session starts with stands, on every path that anybody makes."""
+"""Lines at the beginning, among which is what a session starts with."""
 
 
 class Tail(Struct):
@@ -88,14 +89,31 @@ def _kept_by(line: bytes) -> str | None:
 def older_thinking_level(storage: Storage, read_whole: Callable[[], str | None]) -> str | None:
     """The thinking level on a path whose tail does not say it.
 
-    Chosen once, at the start, it is found by looking for its name; chosen later, its branch must be known.
+    Chosen at the start, it is found by looking for its name; chosen later, its branch must be known.
     """
-    for key, line in storage.containing(b'"thinking_level_change"'):
+    for _, line in storage.containing(b'"thinking_level_change"'):
         try:
             entry = decode_entry(line)
         except ValueError:
             continue
         if isinstance(entry, ThinkingLevelChangeEntry):
-            head = any(key == first for first, _ in islice(storage.lines(), _HEAD))
-            return entry.thinking_level if head else read_whole()
+            return entry.thinking_level if _on_every_path(storage, entry.id) else read_whole()
     return None
+
+
+def _on_every_path(storage: Storage, entry_id: str) -> bool:
+    """Whether an entry at the beginning is in front of all others, but for those that lead to it. If in doubt, not."""
+    leading: list[str | None] = [None]
+    for _, line in islice(storage.lines(), 1, _HEAD):
+        link = link_of(line)
+        if link is None or link.parent_id != leading[-1]:
+            return False
+        if link.id == entry_id:
+            return all(_followed_once(storage, each) for each in leading)
+        leading.append(link.id)
+    return False
+
+
+def _followed_once(storage: Storage, entry_id: str | None) -> bool:
+    followers = storage.containing(b'"parentId":' + encode_json(entry_id))
+    return len(list(islice(followers, 2))) == 1
