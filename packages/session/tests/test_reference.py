@@ -16,10 +16,24 @@ from cantle_session.entries import (
     LabelEntry,
     UsageEntry,
 )
+from cantle_session.exports import export_jsonl
 from cantle_session.folders import session_folder
+from cantle_session.forks import clone_session, copy_session, fork_session
 from cantle_session.lines import encode_entry
+from cantle_session.repair import repair_session
 from cantle_session.session import Session
-from packages.session.tests.support import HEADER, chain, conversation, file_of, text_of, texts, write
+from packages.session.tests.support import (
+    HEADER,
+    answer,
+    chain,
+    conversation,
+    file_of,
+    said,
+    text_of,
+    texts,
+    user,
+    write,
+)
 from packages.session.tests.test_entries import ENTRIES
 from packages.session.tests.test_folders import FOLDERS
 from packages.session.tests.test_legacy import V1, V2
@@ -146,3 +160,65 @@ def _entry(raw):
     from cantle_session.entries import entry_from_json
 
     return entry_from_json(raw)
+
+
+LABELS = """
+console.log(JSON.stringify(input.map((file) => {
+  const session = SessionManager.open(file);
+  const named = session.getEntries().map((e) => [e.id, session.getLabel(e.id)]);
+  return Object.fromEntries(named.filter(([, label]) => label !== undefined));
+})));
+"""
+BRANCHES = """
+console.log(JSON.stringify(input.leaves.map((leaf) => {
+  const session = SessionManager.open(input.file);
+  session.createBranchedSession(leaf);
+  const named = session.getEntries().map((e) => [e.id, session.getLabel(e.id)]);
+  return { messages: session.buildSessionContext().messages, name: session.getSessionName() ?? null,
+           labels: Object.fromEntries(named.filter(([, label]) => label !== undefined)) };
+})));
+"""
+
+
+@pytest.mark.parity("sessions.clone", "sessions.fork-labels")
+def test_a_branch_as_a_session_of_its_own_comes_to_the_same(tmp_path):
+    file = write(tmp_path / "all.jsonl", HEADER, *chain(*[fields for fields, _ in ENTRIES]))
+    with Session.open(file) as session:
+        ids = [entry.id for entry in session.entries() if entry.type != "label"]
+        session.branch(ids[3])
+        session.append_message(UserMessage("another branch"))
+        for number, target in enumerate((ids[0], ids[2], ids[-1])):
+            session.append_label(target, f"label {number}")
+        session.append_label(ids[2], None)
+    theirs = ask(tmp_path, BRANCHES, {"file": str(file), "leaves": ids})
+    with Session.open(file) as session:
+        for leaf, there in zip(ids, theirs, strict=True):
+            clone = clone_session(session, tmp_path / "clones", leaf=leaf)
+            mine = [message.to_json() for message in clone.context().messages if message.role != "system"]
+            assert list(map(text_of, mine)) == [
+                text_of(message) for message in there["messages"] if message["role"] != "system"
+            ]
+            assert (clone.labels(), clone.name) == (there["labels"], there["name"])
+
+
+@pytest.mark.parity("sessions.fork-labels", "sessions.export-jsonl")
+def test_the_reference_reads_forks_exports_and_repaired_copies(tmp_path):
+    entries = chain(said(user("1")), said(answer("2")), said(user("3")), said(user("x"), parentId="00000000"))
+    session = Session.open(write(tmp_path / "s.jsonl", HEADER, *entries, "foreign"))
+    session.append_label("00000000", "start")
+    session.append_label("00000002", "end")
+    files = [
+        file_of(fork_session(session, "00000002", tmp_path / "copies").session),
+        file_of(clone_session(session, tmp_path / "copies", leaf="00000002")),
+        file_of(copy_session(session, tmp_path / "copies")),
+        export_jsonl(session, tmp_path / "out.jsonl"),
+        repair_session(file_of(session)).copy,
+    ]
+    names = [str(file) for file in files]
+    for file, theirs, labels in zip(
+        names, ask(tmp_path, CONTEXTS, names), ask(tmp_path, LABELS, names), strict=True
+    ):
+        ours = Session.open(file)
+        assert theirs["entries"] == [entry.to_json() for entry in ours.entries()]
+        assert [text_of(message) for message in theirs["messages"]] == texts(ours)
+        assert labels == ours.labels()
