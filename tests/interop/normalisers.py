@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.interop.case import Case, Run
 
-__all__ = ["RULES", "Normaliser", "View", "raw_view", "view"]
+__all__ = ["RULES", "Normaliser", "View", "plain_summary", "raw_view", "view"]
 
 View = dict[str, Any]
 """`exit`, `stdout`, `stderr`, `events`, `requests`, `sessions` and `files` of a run."""
@@ -141,7 +141,7 @@ def _summaries(found: View, case: Case, run: Run) -> None:
     for message in _sent(found):
         if isinstance(message.get("content"), str) and message["role"] == "user":
             message["content"] = _summary_request(message["content"], case) or message["content"]
-    _texts(found, _plain_summary)
+    _texts(found, plain_summary)
 
 
 def _summary_request(text: str, case: Case) -> dict[str, Any] | None:
@@ -157,7 +157,8 @@ def _summary_request(text: str, case: Case) -> dict[str, Any] | None:
     }
 
 
-def _plain_summary(text: str) -> str:
+def plain_summary(text: str) -> str:
+    """A summary as a model is told it, without the words that each program puts around it."""
     return _WRAPPED.sub(r"<summary>\2", _TURN.sub("<turn> ", text))
 
 

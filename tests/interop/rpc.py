@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from tests.interop.programs import MODEL, Program
 
-__all__ = ["Record", "Rpc"]
+__all__ = ["EXTENSION", "Record", "Rpc", "kinds"]
 
 Record = dict[str, Any]
 
@@ -120,3 +120,20 @@ class Rpc:
 def kinds(records: Sequence[Record]) -> list[str]:
     """The types of records, in order, without those of which there are as many as the wind blows."""
     return [record["type"] for record in records if record["type"] not in ("message_update", "response")]
+
+
+EXTENSION = """
+export default function (pi) {
+  const command = (name, handler) => pi.registerCommand(name, {description: name, handler});
+  command("go", async (given, context) => {
+    const {id, ...options} = JSON.parse(given);
+    pi.appendEntry("went", await context.navigateTree(id, options));
+  });
+  command("note", async (given) => pi.sendMessage(JSON.parse(given)));
+  command("mark", async (given) => {
+    const {id, label} = JSON.parse(given);
+    pi.setLabel(id, label);
+  });
+}
+"""
+"""Commands for what the protocol has none: `/go` moves in the tree, `/note` adds a message, `/mark` labels an entry."""
