@@ -362,6 +362,14 @@ def test_without_a_file_a_page_is_named_after_its_session(cli: Cli) -> None:
     assert cli.run("--export", session_id, "one.html", "two.html").returncode == 1
 
 
+def test_an_ending_that_says_nothing_is_asked_about(cli: Cli) -> None:
+    session_id = ask(cli, "Begin.")
+    refused(cli, "export", session_id, "page.pdf", says="the ending of page.pdf does not say what to write")
+    assert said(cli, "export", session_id, "page.pdf", "--format", "markdown") == "page.pdf\n"
+    assert said(cli, "export", session_id, "page") == "page\n"
+    assert (cli.cwd / "page").read_text("utf-8").lower().startswith("<!doctype html>")
+
+
 def test_one_branch_is_exported_as_a_session_that_opens(cli: Cli) -> None:
     session, (_, left, right) = branched(cli)
     session.close()
@@ -561,6 +569,31 @@ def test_a_session_that_is_not_there(cli: Cli, command: str) -> None:
     rest = {"move": ["."], "rename": ["Name"], "delete": ["--yes"]}.get(command, [])
     refused(cli, command, "no-such-session", *rest, says="'no-such-session'")
     refused(cli, command, "gone.jsonl", *rest, says="there is no session file gone.jsonl")
+
+
+PLACES = [
+    ("sqlite:", "cantle: sqlite:: it names no file; give a path behind 'sqlite:'.\n"),
+    ("sqlite:notes.txt", "it is not a SQLite database"),
+    ("", "--session-dir needs a name"),
+]
+
+
+@pytest.mark.parametrize(("place", "says"), PLACES)
+def test_a_place_that_is_none(cli: Cli, place: str, says: str) -> None:
+    (cli.cwd / "notes.txt").write_text("notes\n" * 1000, encoding="utf-8")
+    for command in (["list"], ["search", "x"], ["stats"], ["show", "x"]):
+        refused(cli, *command, "--session-dir", place, says=says)
+
+
+def test_a_session_of_a_database_that_is_not_there(cli: Cli) -> None:
+    refused(cli, "show", "sqlite:none.db", says="sqlite:none.db names a place and no session in it")
+    refused(cli, "show", "sqlite:none.db#task", says="there is no such session")
+    assert listed(cli, "--session-dir", "sqlite:none.db") == []
+    assert os.listdir(cli.cwd) == []
+
+
+def test_nothing_to_look_for(cli: Cli) -> None:
+    refused(cli, "search", " ", says="nothing was given to look for")
 
 
 @pytest.mark.parametrize("command", ["show", "export", "fork"])

@@ -72,6 +72,10 @@ class SessionPlaces:
         there is no such file.
         """
         if is_database(text):
+            if "#" not in text:
+                raise SessionError(
+                    f"{text} names a place and no session in it.", "Put # and an id behind it."
+                )
             return text
         if self.names_place(text):
             path = user_path(text)
@@ -172,4 +176,6 @@ def as_user_errors() -> Iterator[None]:
         yield
     except (SessionFileError, SessionLookupError) as error:
         text = str(error)
-        raise SessionError(f"{text[:1].upper()}{text[1:].rstrip('.')}.") from None
+        if text.partition(" ")[0].isalpha():  # and no path or address
+            text = text[0].upper() + text[1:]
+        raise SessionError(f"{text.rstrip('.')}.") from None

@@ -26,7 +26,7 @@ def export(options: argparse.Namespace) -> int:
     """Write the session to a file that is not there yet, and print its path."""
     places = SessionPlaces.of(options.session_dir)
     file = None if options.file is None else user_path(options.file)
-    kind = options.format or (None if file is None else _FORMATS.get(file.suffix.lower())) or "html"
+    kind = options.format or _kind_of(file)
     with places.open(options.session) as session:
         if options.leaf is not None:
             _check_entry(session, options.leaf)
@@ -55,6 +55,19 @@ def export_page(options: argparse.Namespace) -> int:
                 session_dir=options.session_dir,
             )
         )
+
+
+def _kind_of(file: Path | None) -> str:
+    """What the ending of a file says that it is to be; a page where it has none."""
+    if file is None or not file.suffix:
+        return "html"
+    kind = _FORMATS.get(file.suffix.lower())
+    if kind is None:
+        raise UserError(
+            f"The ending of {file} does not say what to write.",
+            f"Name a file with {', '.join(_ENDINGS.values())}, or add --format.",
+        )
+    return kind
 
 
 def _write(session: Session, target: Path, kind: str, leaf: str | None) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cantle.cli.session_places import SessionPlaces
 from cantle.console import Results, notice
+from cantle.errors import UserError
 from cantle.sessions_command.table import local_time, one_line, size_of, table
 from cantle_ai.codec import JsonObject
 from cantle_session.listing import SessionInfo
@@ -45,8 +46,11 @@ def list_sessions(options: argparse.Namespace) -> int:
 
 def search_sessions(options: argparse.Namespace) -> int:
     """Print the entries that say all of some words. Returns 1 when there are none, as `grep` does."""
+    words = " ".join(options.words)
+    if not words.strip():
+        raise UserError("Nothing was given to look for.", "Give a word.")
     places = SessionPlaces.of(options.session_dir)
-    hits = _found(places, " ".join(options.words), options.limit or _HITS, everywhere=options.all)
+    hits = _found(places, words, options.limit or _HITS, everywhere=options.all)
     results = Results()
     if options.json:
         results.say(json.dumps([_hit_record(hit) for hit in hits]) + "\n")
