@@ -221,6 +221,16 @@ def test_what_the_tree_made_of_an_unsound_file_is_written_down(tmp_path):
     assert (texts(copy), len(copy.warnings)) == (["0", "1", "2", "3"], 1)
 
 
+def test_a_fork_follows_the_tree_where_ids_are_not_sound(tmp_path):
+    """The parent of a message is what the tree makes of it: the last one in front, or none."""
+    one, again, three = chain(said(user("1")), said(user("again")), said(user("3")))
+    lines = [one, three | {"parentId": one["id"]}, again | {"id": one["id"], "parentId": None}]
+    session = opened(tmp_path / "s.jsonl", HEADER, *lines, said(user("lost"), id="lost", parentId="none"))
+    assert texts(fork_session(session, three["id"], tmp_path / "forks").session) == ["1"]
+    fork = fork_session(session, "lost", tmp_path / "forks")
+    assert (fork.text, fork.session.entries()) == ("lost", [])
+
+
 def test_a_session_in_memory_or_not_yet_kept_is_copied(tmp_path):
     for session in (Session.in_memory("/work"), Session.create("/work", tmp_path / "never")):
         session.append_model_change("p", "m")

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["branch_lines", "sound_line"]
 
 
-def branch_lines(session: Session, leaf_id: str | None = None) -> Iterator[bytes]:
+def branch_lines(session: Session, leaf_id: str | None = None, *, before: bool = False) -> Iterator[bytes]:
     """The lines of the branch that ends at an entry, by default where the session stands, without a header.
 
-    Raises KeyError when there is no such entry.
+    With `before`, the entry itself is not among them. Raises KeyError when there is no such entry.
     """
     nothing = leaf_id is None and session.leaf_id is None
     lines = () if nothing else session.lines(leaf_id)
-    return _branch(session, lines)
+    return _branch(session, _without_last(lines) if before else lines)
 
 
 def sound_line(line: bytes) -> tuple[Link, bytes] | None:
@@ -60,6 +60,14 @@ def _branch(session: Session, lines: Iterable[bytes]) -> Iterator[bytes]:
         yield encode_entry(moved)
         last = moved.id
         ids.add(last)
+
+
+def _without_last(lines: Iterable[bytes]) -> Iterator[bytes]:
+    held: bytes | None = None
+    for line in lines:
+        if held is not None:
+            yield held
+        held = line
 
 
 def _behind(line: bytes, parent_id: str | None) -> bytes:

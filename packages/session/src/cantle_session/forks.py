@@ -11,6 +11,7 @@ or not at all, and the one that it came from is not touched.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -75,8 +76,8 @@ def fork_session(
     entry = session.entry(entry_id)
     if not isinstance(entry, MessageEntry) or not isinstance(entry.message, UserMessage):
         raise ValueError(f"{entry_id!r} is no message of the user; a session is forked at one")
-    if entry.parent_id is not None:
-        forked = clone_session(session, place, leaf=entry.parent_id, cwd=cwd, session_id=session_id)
+    if session.parent(entry_id) is not None:
+        forked = _made(session, place, branch_lines(session, entry_id, before=True), cwd, session_id)
         return Fork(forked, entry.message)
     from cantle_session.session import Session
 
@@ -97,10 +98,7 @@ def clone_session(
 
     Raises KeyError when there is no such entry, ValueError as :func:`fork_session`.
     """
-    from cantle_session.session import Session
-
-    header = _header(session, cwd, session_id)
-    return Session.open(keep(place, header, chain([encode_header(header)], branch_lines(session, leaf))))
+    return _made(session, place, branch_lines(session, leaf), cwd, session_id)
 
 
 def copy_session(
@@ -111,21 +109,28 @@ def copy_session(
     session_id: str | None = None,
 ) -> Session:
     """A session at `place` with all branches of another one, standing at its last entry."""
+    lines = (found[1] for line in session.lines(whole=True) if (found := sound_line(line)) is not None)
+    return _made(session, place, lines, cwd, session_id)
+
+
+def _made(
+    session: Session,
+    place: Place,
+    lines: Iterable[bytes],
+    cwd: str | os.PathLike[str] | None,
+    session_id: str | None,
+) -> Session:
+    """A session of these lines that was made from `session`."""
     from cantle_session.session import Session
 
-    header = _header(session, cwd, session_id)
-    lines = (found[1] for line in session.lines(whole=True) if (found := sound_line(line)) is not None)
-    return Session.open(keep(place, header, chain([encode_header(header)], lines)))
-
-
-def _header(session: Session, cwd: str | os.PathLike[str] | None, session_id: str | None) -> SessionHeader:
     now = now_ms()
-    return SessionHeader(
+    header = SessionHeader(
         id=new_session_id(now) if session_id is None else check_session_id(session_id),
         timestamp=iso_time(now),
         cwd=session.header.cwd if cwd is None else absolute_directory(cwd),
         parent_session=_origin(session),
     )
+    return Session.open(keep(place, header, chain([encode_header(header)], lines)))
 
 
 def _origin(session: Session) -> str | None:

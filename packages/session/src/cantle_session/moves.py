@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cantle_session.errors import SessionFileError
-from cantle_session.folders import absolute_directory
+from cantle_session.folders import absolute_directory, is_database
 from cantle_session.imports import behind
 from cantle_session.lines import encode_header
 from cantle_session.places import check_id, find_exactly, header_of, is_same_file, keep, opened_source
@@ -80,11 +80,18 @@ def _remove(storage: Storage, kept: str) -> None:
     if _is_at(storage, kept):
         return
     if storage.path is None:
-        with closing(open_store(storage.location.rpartition("#")[0])) as store:
-            store.delete(storage.location)
+        _delete_in_database(storage.location)
         return
     try:
         storage.path.unlink()
     except OSError as problem:
-        Path(kept).unlink(missing_ok=True)
+        if is_database(kept):
+            _delete_in_database(kept)
+        else:
+            Path(kept).unlink(missing_ok=True)
         raise file_problem(storage.path, "could not be taken from where it is", problem) from None
+
+
+def _delete_in_database(location: str) -> None:
+    with closing(open_store(location.rpartition("#")[0])) as store:
+        store.delete(location)

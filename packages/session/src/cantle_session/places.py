@@ -69,10 +69,8 @@ def keep(
 ) -> str:
     """Keep a session at `place`, whole or not at all, and never over another one; gives its location.
 
-    Only the file `instead_of`, which it is a new version of, may be where it belongs.
-
-    `lines` begin with that of the header. An older version stays what it is in a file, and becomes the current one
-    in a database.
+    `lines` begin with that of the header. Only the file `instead_of`, which it is a new version of, may be where it
+    belongs. An older version stays what it is in a file, and becomes the current one in a database.
     """
     if isinstance(place, str | os.PathLike):
         if not is_database(place):
@@ -95,6 +93,7 @@ def keep(
 
 
 def is_same_file(path: Path, other: Path | None) -> bool:
+    """Whether both are there and are one file."""
     try:
         return other is not None and path.samefile(other)
     except OSError:

@@ -178,7 +178,8 @@ class _Found:
         self._follows: dict[int, int] = {}
         for position, problem in cut:
             # Where parents come later, the entry in front may itself lie behind this one.
-            follows = position in behind_gap and "missing" in problem and not forward
+            lost = position in behind_gap and behind_gap[position] not in self.tree
+            follows = lost and not forward
             if follows:
                 self._follows[position] = position - 1
             what = "it follows the entry in front of it now" if follows else "it begins a branch now"
@@ -203,9 +204,9 @@ class _Found:
             taken.add(ids[position])
         return ids
 
-    def _take_in(self, problems: list[_Problem]) -> set[int]:
-        """Give each entry its place; the positions of those that have spoilt lines in front of them."""
-        behind_gap = set()
+    def _take_in(self, problems: list[_Problem]) -> dict[int, str | None]:
+        """Give each entry its place. The positions of those that have spoilt lines in front of them, and their parents."""
+        behind_gap: dict[int, str | None] = {}
         gap = False
         for key, line in self._lines:
             found = sound_line(line)
@@ -227,7 +228,7 @@ class _Found:
                 )
                 self._repeated.add(len(self.tree))
             if gap and len(self.tree):
-                behind_gap.add(len(self.tree))
+                behind_gap[len(self.tree)] = link.parent_id
             gap = False
             self.tree.add(link.id, link.parent_id, link.type)
             self._keys.append(key)
