@@ -231,3 +231,15 @@ def test_a_compaction_entry_of_the_end_reads_like_any_other(tmp_path):
         kept = session.projected()[0].entry
         assert isinstance(kept, CompactionEntry)
         assert session.entry(kept.id) == kept
+
+
+def test_the_latest_answer_tells_the_level_and_nothing_older_is_looked_at(tmp_path, monkeypatch):
+    path = long_session(tmp_path / "s.jsonl")
+    with Session.open(path) as session:
+        session.append_message(UserMessage("think less"))
+        session.append_message(agent_message_from_json(answer("so", thinkingLevel="low")))
+    monkeypatch.setattr(JsonlStorage, "containing", None)
+    with Session.open(path) as session:
+        short = session.context()
+        assert short.thinking_level == "low"
+        same(short, read_whole(session))

@@ -69,8 +69,8 @@ class SessionContext(Struct, frozen=True):
 
     @property
     def thinking_level(self) -> str | None:
-        """The latest choice on the path; None where there is none. Of a very long session it may take a tenth of a
-        second to find, and needs the session open.
+        """The latest choice on the path, or that of a later answer; None where there is none. Of a very long session
+        it may take some tenths of a second to find, and needs the session open.
         """
         if self.level_at_hand is None and self.older_level is not None:
             return self.older_level()
@@ -202,18 +202,28 @@ def _model(path: PathView) -> tuple[str, str] | None:
     Answers that compaction or edits hide count, too.
     """
     place, change = next(path.backwards("model_change"), _NOTHING)
-    chosen = (change.provider, change.model_id) if isinstance(change, ModelChangeEntry) else None
-    for index, entry in path.backwards("message"):
-        if chosen is not None and index < place:
-            break
-        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
-            return entry.message.provider, entry.message.model
-    return chosen
+    answer = _last_answer(path, after=place if isinstance(change, ModelChangeEntry) else -1)
+    if answer is not None:
+        return answer.provider, answer.model
+    return (change.provider, change.model_id) if isinstance(change, ModelChangeEntry) else None
 
 
 def _thinking_level(path: PathView) -> str | None:
-    _, change = next(path.backwards("thinking_level_change"), _NOTHING)
-    return change.thinking_level if isinstance(change, ThinkingLevelChangeEntry) else None
+    """What the last change chose, unless an answer came later that tells its own."""
+    place, change = next(path.backwards("thinking_level_change"), _NOTHING)
+    chosen = change.thinking_level if isinstance(change, ThinkingLevelChangeEntry) else None
+    answer = _last_answer(path, after=-1 if chosen is None else place)
+    return (None if answer is None else answer.thinking_level) or chosen
+
+
+def _last_answer(path: PathView, after: int) -> AssistantMessage | None:
+    """The latest answer on the path, behind the entry with this index."""
+    for index, entry in path.backwards("message"):
+        if index < after:
+            break
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
+            return entry.message
+    return None
 
 
 def _last_compaction(path: PathView) -> tuple[int, CompactionEntry | None]:
