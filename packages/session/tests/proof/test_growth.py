@@ -21,7 +21,7 @@ from tests.support.samples import samples
 
 pytestmark = pytest.mark.timeout(1200)
 
-COUNT = samples(50_000, 2_000)
+COUNT = samples(10_000, 1_000)
 """Entries of the smaller session; the other has twice as many."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +24,16 @@ from cantle_ai.codec import JsonObject
 from cantle_ai.content import TextContent, ToolCall
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
 from cantle_ai.usage import Usage
+from cantle_session.compaction.plan import NothingToCompact, plan_compaction, record
+from cantle_session.compaction.settings import CompactionSettings
+from cantle_session.compaction.summary import Summary
+from cantle_session.exports import export_jsonl
+from cantle_session.fates import fates
+from cantle_session.forks import fork_session
+from cantle_session.imports import import_session
+from cantle_session.repair import repair_session
 from cantle_session.session import Session
+from cantle_session.tokens import sent_messages
 from packages.session.tests.proof import drawn, plain_reading
 from packages.session.tests.proof.places import PLACES, Place
 from packages.session.tests.proof.strict_request import APIS, check_request
@@ -103,6 +114,25 @@ class Operations(RuleBasedStateMachine):
         assert entry.first_kept_entry_id == (kept or entry.id)
         self.added(entry)
 
+    @rule(text=drawn.texts, keep=st.integers(1, 60))
+    def compact_as_planned(self, text: str, keep: int) -> None:
+        before = sent(self.session)
+        try:
+            plan = plan_compaction(self.session, CompactionSettings(keep_recent_tokens=keep))
+        except NothingToCompact:
+            return
+        entry = record(self.session, plan, Summary(text))
+        self.added(entry)
+        summary, *kept = sent(self.session)
+        assert summary == ("compactionSummary", text)
+        # Nothing is dropped: what is not summed up stays, but for an earlier summary, which is carried on.
+        earlier = [text for role, text in before[:1] if role == "compactionSummary"]
+        assert plan.previous_summary in (*earlier, None)
+        assert bool(plan.previous_summary) == any(earlier)
+        summed_up = [told(message) for message in (*plan.messages, *plan.turn)]
+        assert [*summed_up, *kept] == before[len(earlier) :]
+        assert [role for role, _ in kept[:1]] != ["toolResult"]
+
     @precondition(lambda self: self.entries)
     @rule(data=st.data(), text=drawn.texts)
     def go_back_with_a_summary(self, data: st.DataObject, text: str) -> None:
@@ -155,6 +185,31 @@ class Operations(RuleBasedStateMachine):
         assert [entry.to_json() for entry in self.session.pull()] == [theirs]
         assert self.session.pull() == []
 
+    @precondition(lambda self: self.session.saved)
+    @rule(data=st.data())
+    def fork(self, data: st.DataObject) -> None:
+        asked = [entry for entry in self.entries if is_prompt(entry)]
+        entry = data.draw(st.sampled_from(asked))
+        with tempfile.TemporaryDirectory() as folder:
+            fork = fork_session(self.session, entry["id"], folder)
+            with fork.session as forked:
+                assert fork.message.to_json() == entry["message"]
+                assert forked.id != self.session.id
+                check_same(forked, self.entries, entry["parentId"])
+            assert len(os.listdir(folder)) == (entry["parentId"] is not None)
+
+    @precondition(lambda self: self.leaf)
+    @rule(data=st.data())
+    def export_and_import(self, data: st.DataObject) -> None:
+        leaf = self.any_id(data)
+        with tempfile.TemporaryDirectory() as folder:
+            file = export_jsonl(self.session, f"{folder}/exported.jsonl", leaf=leaf)
+            assert repair_session(file).problems == []
+            imported = import_session(file, f"{folder}/sessions", new_id=True)
+            with Session.open(imported.location) as session:
+                assert session.id == imported.id != self.session.id
+                check_same(session, self.entries, leaf)
+
     # --- what must hold
 
     @invariant()
@@ -181,6 +236,15 @@ class Operations(RuleBasedStateMachine):
     def a_strict_server_takes_the_request(self) -> None:
         self.steps += 1
         check_request(self.session.context().messages, APIS[self.steps % len(APIS)])
+
+    @invariant()
+    def each_entry_of_the_path_has_its_fate(self) -> None:
+        if self.steps % 3:
+            return
+        found = fates(self.session)
+        assert [each.entry.id for each in found] == self.ids_on_path()
+        shown = {each.entry.id for each in found if each.fate in ("sent", "replaced")}
+        assert shown == {place.entry.id for place in sent_messages(self.session.projected())}
 
     def teardown(self) -> None:
         session = getattr(self, "session", None)
@@ -254,15 +318,34 @@ def check_tree(session: Session, entries: plain_reading.Entries, leaf: str | Non
 def check_context(session: Session, entries: plain_reading.Entries, leaf: str | None) -> None:
     """The session's context at `leaf` is what the format says of `entries`."""
     context = session.context()
-    told = [message.to_json() for message in context.messages]
-    assert [
-        (raw["role"], raw.get("content", raw.get("summary", raw.get("command")))) for raw in told
-    ] == plain_reading.messages(entries, leaf)
+    assert [told(message) for message in context.messages] == plain_reading.messages(entries, leaf)
     assert (context.model, context.thinking_level) == plain_reading.model_and_level(entries, leaf)
     projected = session.projected()
     assert [each.message for each in projected] == context.messages
     by_id = {entry["id"]: entry for entry in entries}
     assert all(by_id[each.entry.id] == each.entry.to_json() for each in projected)
+
+
+def check_same(session: Session, entries: plain_reading.Entries, leaf: str | None) -> None:
+    """Another session knows what `entries` say at `leaf`."""
+    context = session.context()
+    assert [told(message) for message in context.messages] == plain_reading.messages(entries, leaf)
+    assert (context.model, context.thinking_level) == plain_reading.model_and_level(entries, leaf)
+    assert session.warnings == []
+
+
+def sent(session: Session) -> list[tuple[str, Any]]:
+    """What a request of the session includes."""
+    return [told(place.message) for place in sent_messages(session.projected())]
+
+
+def told(message: AgentMessage) -> tuple[str, Any]:
+    raw: Any = message.to_json()
+    return raw["role"], raw.get("content", raw.get("summary", raw.get("command")))
+
+
+def is_prompt(entry: dict[str, Any]) -> bool:
+    return entry["type"] == "message" and entry["message"]["role"] == "user"
 
 
 @pytest.mark.timeout(1200)
