@@ -72,6 +72,9 @@ def test_it_is_shown_as_far_as_it_is_sound(cli: Cli, damaged: tuple[Path, int, l
     for command in (["show", "--tree"], ["show", "--context"], ["stats"]):
         done = cli.run("sessions", *command, str(file))
         assert done.returncode == 0 and f"line {line}: " in done.stderr, done.stderr
+    tree = cli.run("sessions", "show", "--tree", str(file)).stdout
+    every = questions(cli.run("sessions", "show", "--tree", "--json", str(file)).stdout)
+    assert sorted(tree.count(f" {text}\n") for text in every) == [1] * len(every)
     assert file.read_bytes() == before
 
 

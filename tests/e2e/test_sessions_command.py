@@ -122,6 +122,16 @@ def test_a_listed_id_is_enough_to_name_its_session(cli: Cli) -> None:
         assert row[-1] in said(cli, "show", row[0])
 
 
+def test_an_id_that_is_shown_fits_no_session_that_is_not(cli: Cli) -> None:
+    folder = session_folder(cli.cwd, cli.config / "sessions")
+    for session_id in ("same-beginning-1", "same-beginning-2"):
+        with Session.create(cli.cwd, folder, session_id=session_id) as session:
+            session.append_message(UserMessage(f"I am {session_id}.", next(_clock)))
+    for command in (["list", "--limit", "1"], ["search", "--limit", "1", "am"]):
+        shown = said(cli, *command).split("\n")[1].split()[0]
+        assert said(cli, "show", shown).startswith("session      same-beginning-2\n")
+
+
 def test_a_list_for_programs_says_where_each_session_is(cli: Cli) -> None:
     ask(cli, "Begin.", name="First steps")
     (file,) = cli.sessions()

@@ -54,10 +54,11 @@ def ask_which(session_dir: str | None) -> str:
 
 
 def _offer(infos: Sequence[SessionInfo], *, all_folders: bool) -> None:
-    from cantle.sessions_command.lists import rows_of
+    from cantle.sessions_command.lists import rows_of, short_ids
     from cantle.sessions_command.table import edge, table
 
-    rows = rows_of(infos[:_SHOWN], all_folders=all_folders)
+    ids = short_ids(info.id for info in infos)
+    rows = rows_of(infos[:_SHOWN], ids, all_folders=all_folders)
     numbered = [(f"{number}", *row) for number, row in enumerate(rows, 1)]
     say_aside(table(numbered, right=(0, 3), columns=edge(2)), end="")
     if len(infos) > _SHOWN:

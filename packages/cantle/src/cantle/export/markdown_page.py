@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from cantle.export.code import language_of
+from cantle.export.languages import language_of
 from cantle.export.contained import contained, escaped, fenced, quoted
 from cantle.export.entry_texts import clock, day, labels, one_line, pretty_json
 from cantle.export.figures import counted, figures

@@ -10,9 +10,10 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from cantle.export.code import code_block, highlighted_lines, language_of
+from cantle.export.code import code_block, highlighted_lines
 from cantle.export.entry_texts import one_line, pretty_json
 from cantle.export.figures import counted, lasting
+from cantle.export.languages import language_of
 from cantle.export.markup import EMPTY, Html, joined, plain, tag, text, void
 from cantle_ai.codec import JsonObject
 from cantle_ai.content import ImageContent, TextContent, ToolCall, UserContent

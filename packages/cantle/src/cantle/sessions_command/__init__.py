@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+FORMATS: Final = ("html", "markdown", "jsonl")
+"""Of an export."""
+
 _WHICH = "an id, the beginning of one, or a file; the latest of this folder when it is left out"
 
 
@@ -141,9 +144,6 @@ def _showing(commands: argparse._SubParsersAction[Parser]) -> None:
         "file's ending, else html)",
     )
     export.add_argument("--leaf", metavar="ENTRY", help="the branch that ends at this entry")
-
-
-FORMATS: Final = ("html", "markdown", "jsonl")
 
 
 def _copying(commands: argparse._SubParsersAction[Parser]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,14 +31,15 @@ _HITS = 50
 def list_sessions(options: argparse.Namespace) -> int:
     """Print the sessions of this folder, or of all."""
     places = SessionPlaces.of(options.session_dir)
-    infos = places.sessions(everywhere=options.all)[: options.limit]
+    every = places.sessions(everywhere=options.all)
+    infos = every[: options.limit]
     results = Results()
     if options.json:
-        results.say(json.dumps([record_of(info) for info in infos]) + "\n")
+        results.say(json.dumps([_record(info) for info in infos]) + "\n")
     elif infos:
-        results.say(
-            table([_head(all_folders=options.all), *rows_of(infos, all_folders=options.all)], right=(2,))
-        )
+        ids = short_ids(info.id for info in every)
+        rows = rows_of(infos, ids, all_folders=options.all)
+        results.say(table([_head(all_folders=options.all), *rows], right=(2,)))
     else:
         _say_none(places, everywhere=options.all)
     return results.code
@@ -55,10 +56,10 @@ def search_sessions(options: argparse.Namespace) -> int:
     if options.json:
         results.say(json.dumps([_hit_record(hit) for hit in hits]) + "\n")
     elif hits:
-        ids = short_ids([hit.id for hit in hits])
+        ids = short_ids(info.id for info in places.sessions(everywhere=options.all))
         rows = [
             (
-                ids[hit.id],
+                ids.get(hit.id) or one_line(hit.id),  # it may have come since
                 one_line(hit.entry_id),
                 local_time(hit.timestamp),
                 one_line(hit.kind),
@@ -73,9 +74,10 @@ def search_sessions(options: argparse.Namespace) -> int:
     return results.code or (0 if hits else 1)
 
 
-def rows_of(infos: Sequence[SessionInfo], *, all_folders: bool) -> list[tuple[str, ...]]:
-    """A row for each session: its id as far as it has to be typed, last message, size, folder, name."""
-    ids = short_ids([info.id for info in infos])
+def rows_of(
+    infos: Sequence[SessionInfo], ids: Mapping[str, str], *, all_folders: bool
+) -> list[tuple[str, ...]]:
+    """A row for each session: its id as `ids` has it, last message, size, folder, name."""
     rows = []
     for info in infos:
         folder = (one_line(_shortened(info.cwd)),) if all_folders else ()
@@ -102,7 +104,7 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
     return {each: one_line(each[:length]) for each, length in lengths.items()}
 
 
-def record_of(info: SessionInfo) -> JsonObject:
+def _record(info: SessionInfo) -> JsonObject:
     """What a list says about a session, as JSON."""
     return {
         "id": info.id,

@@ -84,15 +84,26 @@ def _line(entry: Entry, labels: dict[str, str], *, here: bool = False, depth: in
 
 
 def _tree(session: Session, entries: Sequence[Entry]) -> Iterator[tuple[Entry, int]]:
-    """All entries, each branch whole before the next, with the number of branchings that led to them."""
-    by_id = {entry.id: entry for entry in entries}
+    """All entries, each branch whole before the next, with the number of branchings that led to them.
+
+    In a damaged file several entries can have one id. Those that no way leads to come last.
+    """
+    places = {entry.id: place for place, entry in enumerate(entries)}
+    shown = bytearray(len(entries))
     waiting = [(entry_id, 0) for entry_id in reversed(session.roots())]
     while waiting:
         entry_id, depth = waiting.pop()
-        yield by_id[entry_id], depth
+        place = places[entry_id]
+        if shown[place]:
+            continue
+        shown[place] = True
+        yield entries[place], depth
         children = session.children(entry_id)
         deeper = depth + (len(children) > 1)
         waiting.extend((child, deeper) for child in reversed(children))
+    for place, entry in enumerate(entries):
+        if not shown[place]:
+            yield entry, 0
 
 
 def _say_records(results: Results, session: Session, entries: Sequence[Entry], *, context: bool) -> None:
