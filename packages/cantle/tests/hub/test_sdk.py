@@ -351,6 +351,7 @@ def test_the_session_folder_is_the_flag_the_variable_the_project_the_user_or_the
 ) -> None:
     paths, cwd = ConfigPaths(tmp_path / "config"), tmp_path / "work"
     default = sessions_directory(cwd, paths, Settings())
+    assert isinstance(default, Path)
     assert default.parent == paths.sessions
     settings = Settings({"sessionDir": "user"})
     assert sessions_directory(cwd, paths, settings) == cwd / "user"
