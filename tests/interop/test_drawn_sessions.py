@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cantle_session.branch_summary import plan_branch_summary
 from cantle_session.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from cantle_session.compaction.settings import CompactionSettings
 from cantle_session.forks import clone_session
@@ -16,9 +17,9 @@ from tests.interop.drawn_sessions import Line, draw_session, write_session
 from tests.support.reference import evaluated
 from tests.support.samples import samples
 
-pytestmark = [pytest.mark.reference, pytest.mark.slow]
+pytestmark = [pytest.mark.reference, pytest.mark.slow, pytest.mark.timeout(600)]
 
-DRAWN = samples(60, 15)
+DRAWN = samples(40, 8)
 
 KEEP = (30, 200, 600)
 
@@ -64,6 +65,28 @@ _CUT = """
     });
 """
 
+_LEAVE = """
+    const found = FILES.map((file) => {
+        const session = SessionManager.open(file);
+        const ids = session.getEntries().map((entry) => entry.id);
+        return ids.map((left, number) => {
+            const target = ids[(number * STEP) % ids.length];
+            session.branch(left);
+            const {entries, commonAncestorId} = collectEntriesForBranchSummary(session, left, target);
+            const {messages, fileOps} = prepareBranchEntries(entries, 0);
+            return {
+                left,
+                target,
+                ancestor: commonAncestorId ?? null,
+                entries: entries.map((entry) => entry.id),
+                messages,
+                read: [...fileOps.read],
+                changed: [...fileOps.written, ...fileOps.edited],
+            };
+        });
+    });
+"""
+
 _FORK = """
     const found = FILES.map((file) => SessionManager.open(file).getEntries().map((entry) => {
         const session = SessionManager.open(file);
@@ -76,9 +99,11 @@ _FORK = """
 def asked(script: str, files: list[Path]) -> Any:
     """What the reference finds in the files."""
     head = f"""
-        import {{SessionManager}} from "{_PACKAGE}";
+        import {{
+            SessionManager, collectEntriesForBranchSummary, prepareBranchEntries
+        }} from "{_PACKAGE}";
         import {{prepareCompaction}} from "./node_modules/{_PACKAGE}/dist/core/compaction/index.js";
-        const KEEP = {json.dumps(KEEP)}, FILES = {json.dumps([str(file) for file in files])};
+        const STEP = 7, KEEP = {json.dumps(KEEP)}, FILES = {json.dumps([str(file) for file in files])};
     """
     return evaluated(f"{head}{script}; console.log(JSON.stringify(found));")
 
@@ -114,7 +139,7 @@ def test_both_see_the_same_tree_and_the_same_context_from_every_entry(tmp_path: 
 
 @pytest.mark.parity("sessions.branch-in-a-file")
 def test_a_branch_in_a_file_of_its_own_has_the_same_lines(tmp_path: Path) -> None:
-    files = drawn(tmp_path)[: DRAWN // 3]
+    files = drawn(tmp_path)[: DRAWN // 2]
     for file, theirs in zip(files, asked(_FORK, files), strict=True):
         with Session.open(file) as session:
             for link, lines in zip(list(session.links()), theirs, strict=True):
@@ -124,7 +149,6 @@ def test_a_branch_in_a_file_of_its_own_has_the_same_lines(tmp_path: Path) -> Non
                 assert branch_of(ours) == branch_of(lines)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parity(
     "compaction.cut-points",
     "compaction.entries-at-the-cut",
@@ -151,6 +175,27 @@ def test_both_cut_at_the_same_place_and_sum_up_the_same(tmp_path: Path) -> None:
                         plans += 1
                         turns += bool(ours.turn)
     assert plans - DRAWN > turns > DRAWN, "both kinds of cuts must have been seen"
+
+
+@pytest.mark.parity("sessions.branch-summary-placement", "sessions.branch-summary-content")
+def test_both_sum_up_the_same_of_a_branch_that_is_left(tmp_path: Path) -> None:
+    files = drawn(tmp_path, sound=True)
+    compared = 0
+    for file, theirs in zip(files, asked(_LEAVE, files), strict=True):
+        with Session.open(file) as session:
+            for their in theirs:
+                session.branch(their["left"])
+                ours = plan_branch_summary(session, their["target"])
+                assert ours.common_ancestor_id == their["ancestor"]
+                assert [entry.id for entry in ours.entries] == their["entries"]
+                if any(entry.type == "compaction" for entry in ours.entries):
+                    continue  # It stands for what it hides, here.
+                said = [one.to_json() for one in ours.messages if one.role != "toolResult"]
+                assert said == their["messages"]
+                assert set(ours.files.changed) == set(their["changed"])
+                assert set(ours.files.read) == set(their["read"]) - set(their["changed"])
+                compared += len(said) > 1
+    assert compared > DRAWN
 
 
 def branch_of(lines: list[Line]) -> tuple[list[Line], dict[str, str]]:
