@@ -470,6 +470,34 @@ def test_what_one_recovered_from_an_overflow_the_other_goes_on_with(
     ]
 
 
+def shape(value: Any) -> Any:
+    """The names of a record's fields in their order, and what stands in those that hold no words or numbers."""
+    if isinstance(value, dict):
+        return {name: shape(inner) for name, inner in value.items() if name not in ("cost", "details")}
+    return value if isinstance(value, bool) else type(value).__name__
+
+
+@pytest.mark.parity("events.compaction")
+def test_both_tell_of_a_compaction_that_is_asked_for_in_the_same_records(both: Both) -> None:
+    told: list[list[Any]] = []
+    for who in ("cantle", "reference"):
+        file = talk_of(both, who)
+        if who == "cantle":
+            words = ["--session", str(file), "--mode", "json", "/compact"]
+            steps = [both.cantle.run([*MODEL, *words], both.project, {}) for _ in range(2)]
+            assert [step.code for step in steps] == [0, 1]
+            records = [record for step in steps for record in step.records if record["type"] != "session"]
+        else:
+            with both.rpc("--session", str(file)) as rpc:
+                rpc.ask("compact")
+                rpc.refused("compact")
+                records = [record for record in rpc.said if record["type"] != "response"]
+        assert [record["type"] for record in records] == ["compaction_start", "compaction_end"] * 2
+        assert {record["reason"] for record in records} == {"manual"}
+        told.append([list(record.items()) for record in map(shape, records)])
+    assert told[0] == told[1]
+
+
 # --- branches ------------------------------------------------------------------------------------
 
 
