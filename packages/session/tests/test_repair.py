@@ -223,6 +223,51 @@ def test_one_very_long_line_is_no_obstacle(tmp_path):
     assert [len(text) for text in texts(Session.open(repair.copy))] == [size]
 
 
+LONG = chain(
+    *[said(user("x" * 20_000))] * 60,
+    {"type": "compaction", "summary": "sum", "firstKeptEntryId": f"{59:08x}", "tokensBefore": 5},
+    said(user("behind")),
+    said(answer("it")),
+)
+
+
+def last_line(entry_id, parent_id):
+    place = {"type": "message", "id": entry_id, "parentId": parent_id}
+    return encoded({**place, "message": user("last")}).strip()
+
+
+LAST = last_line("last", LONG[-1]["id"])
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "last"),
+    [
+        ([LAST[:-9]], "it"),
+        ([b"\0" * 9000], "it"),
+        ([b"hello", LAST], "last"),
+        ([b"\0" * 9000 + LAST], "last"),
+        ([HEADER, LAST], "last"),
+        ([b"hello", last_line("last", "lost")], "last"),
+        ([last_line(LONG[-1]["id"], LONG[-1]["id"])], "last"),
+    ],
+)
+def test_a_session_that_opens_from_its_end_is_no_less_careful(tmp_path, spoilt, last):
+    path = write(tmp_path / "s.jsonl", HEADER, *LONG, *spoilt)
+    assert path.stat().st_size > 1 << 20
+    with Session.open(path) as session:
+        shown, told = texts(session), lines_with_problems(session.warnings)
+        assert (shown[-1], len(LONG) + 2 in told or len(LONG) + 3 in told) == (last, True)
+        session.entries()
+        assert (texts(session), lines_with_problems(session.warnings)) == (shown, told)
+        session.append_message(UserMessage("on"))
+        assert texts(session) == [*shown, "on"]
+    repair = repair_session(path)
+    assert repair.copy is not None
+    with Session.open(repair.copy) as copy:
+        assert copy.warnings == []
+        assert texts(copy)[-1] == "on"
+
+
 UNREADABLE = """
 import sys
 from cantle_session.errors import SessionFileError
