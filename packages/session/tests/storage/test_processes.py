@@ -97,7 +97,7 @@ with Session.open(location) as session:
 """
 
 
-@pytest.mark.parametrize("writers", [2, 4])
+@pytest.mark.parametrize("writers", range(2, samples(6, 3)))
 def test_writers_of_one_session_lose_nothing(place: Place, writers: int) -> None:
     session = started(place)
     root, count = session.leaf_id, samples(200, 25)
@@ -152,6 +152,31 @@ def test_processes_that_make_the_first_sessions_at_once_all_do(place: Place) -> 
     assert len(locations) == 4
 
 
+SEARCHER = """
+store = open_store(location)
+print("ready", flush=True)
+sys.stdin.readline()
+print(len(store.search("word", limit=10_000)))
+"""
+
+
+def test_processes_that_search_at_once_all_find_everything(place: Place) -> None:
+    count = 0
+    for number in range(40):
+        with Session.create("/work", place.store) as session:
+            for text in range(1 + 50 * (number % 3)):
+                session.append_message(UserMessage(f"word {text}"))
+                count += 1
+    processes = [child(SEARCHER, place.location) for _ in range(3)]
+    for process in processes:
+        assert told(process) == "ready"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [process.communicate()[0].strip() for process in processes] == [str(count)] * 3
+
+
 HOLDER = """
 storage = open_storage(location)
 with storage.locked():
@@ -204,7 +229,7 @@ with Session.open(location) as session:
 """
 
 
-@pytest.mark.parametrize("seed", range(samples(40, 3)))
+@pytest.mark.parametrize("seed", range(samples(40, 2)))
 def test_a_writer_that_is_killed_loses_nothing_that_was_kept(place: Place, seed: int) -> None:
     session = started(place)
     session.close()

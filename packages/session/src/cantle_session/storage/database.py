@@ -51,6 +51,9 @@ Statement: TypeAlias = "tuple[str, Sequence[Value]]"
 _FIRST_PAGE, _LARGEST_PAGE = 64, 4096
 """Lines that are fetched at once, first and at most: more only while they are small."""
 _PAGE_BYTES = 1 << 20
+_INDEX_STEP = 512
+"""Lines that go into the index in one transaction: few enough that nobody waits long for its end."""
+_INDEX_ROUNDS = 20
 _NUMBER = 0xFFFFFFFF
 """The part of a row that is the line's number."""
 
@@ -102,8 +105,13 @@ class Database(Protocol):
         """End the transaction, if there is one, without a change."""
         ...
 
-    def adding_words(self, row: int, words: set[str]) -> Statement:
-        """Puts an entry into the index."""
+    @property
+    def for_update(self) -> str:
+        """What is put behind a query whose rows nobody else shall change before the transaction ends."""
+        ...
+
+    def adding_words(self, entries: Sequence[tuple[int, set[str]]]) -> Sequence[Statement]:
+        """Puts entries into the index: their rows, and the words that each says."""
         ...
 
     def removing_words(self, first: int, last: int) -> Sequence[Statement]:
@@ -356,6 +364,14 @@ class DatabaseStorage:
         return _int(found[0][0]), Head(0, 0, created, facts)
 
 
+class _Portion(Struct, frozen=True):
+    """Some lines of a session, by their numbers."""
+
+    session: int
+    start: int
+    stop: int
+
+
 class DatabaseStore:
     """The sessions of a database."""
 
@@ -503,33 +519,51 @@ class DatabaseStore:
         return found
 
     def _bring_index_up(self) -> None:
-        behind = self._database.rows("SELECT session FROM cantle_sessions WHERE indexed < lines")
-        for (session,) in behind:
-            while self._index_some(_int(session)):
-                pass
+        """Put what was added since into the index."""
+        query = "SELECT session, indexed, lines FROM cantle_sessions WHERE indexed < lines ORDER BY session"
+        # Where two do this at once, what one leaves to the other is looked at again.
+        for _ in range(_INDEX_ROUNDS):
+            if not (behind := self._database.rows(query)):
+                return
+            self._index_behind(behind)
 
-    def _index_some(self, session: int) -> bool:
-        """Put the next lines of a session into the index. Whether there may be more."""
-        state = "SELECT indexed, lines FROM cantle_sessions WHERE session = ?"
-        found = self._database.rows(state, session)
-        if not found or found[0][0] == found[0][1]:
-            return False
-        start, stop = _int(found[0][0]), min(_int(found[0][1]), _int(found[0][0]) + _FIRST_PAGE)
+    def _index_behind(self, behind: Sequence[Row]) -> None:
+        """Put lines of these sessions into the index, some in each transaction."""
+        batch: list[_Portion] = []
+        for session, start, stop in behind:
+            for at in range(_int(start), _int(stop), _INDEX_STEP):
+                batch.append(_Portion(_int(session), at, min(at + _INDEX_STEP, _int(stop))))
+                if sum(portion.stop - portion.start for portion in batch) >= _INDEX_STEP:
+                    self._index(batch)
+                    batch = []
+        self._index(batch)
+
+    def _index(self, portions: Sequence[_Portion]) -> None:
+        """Put these lines into the index, all of them, unless somebody else has done some."""
+        if not portions:
+            return
         # The words are found before the turn is taken: a line never changes, and writers wait less.
-        said = [
-            (number, index_words(words.text))
-            for number, line in _lines_between(self._database, session, start, stop)
-            if (words := said_by(line)) is not None
+        words = [
+            (_row(portion.session, number), index_words(said.text))
+            for portion in portions
+            for number, line in _lines_between(self._database, portion.session, portion.start, portion.stop)
+            if (said := said_by(line)) is not None
         ]
+        marks = ", ".join("?" * len(portions))
+        statement = (
+            f"SELECT session, indexed FROM cantle_sessions WHERE session IN ({marks}) ORDER BY session"
+        )
+        update = "UPDATE cantle_sessions SET indexed = ? WHERE session = ?"
         try:
-            self._database.begin(session)
-            if self._database.rows(state, session)[:1] == found:
-                adding = [self._database.adding_words(_row(session, number), words) for number, words in said]
-                done = ("UPDATE cantle_sessions SET indexed = ? WHERE session = ?", (stop, session))
-                self._database.finish([*adding, done])
+            self._database.begin(None)
+            found = self._database.rows(
+                statement + self._database.for_update, *[portion.session for portion in portions]
+            )
+            if found == [(portion.session, portion.start) for portion in portions]:
+                done = [(update, (portion.stop, portion.session)) for portion in portions]
+                self._database.finish([*self._database.adding_words(words), *done])
         finally:
             self._database.rollback()
-        return True
 
     def _lines_of(self, session: int, asked: dict[int, list[int]] | None) -> Iterator[bytes]:
         """The lines of a session that are to be looked at, the last one first."""

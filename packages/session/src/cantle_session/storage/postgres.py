@@ -47,6 +47,7 @@ _DEFAULTS = {
 _LOCK_TIMEOUT = "5s"
 _MOST_WORDS = 400_000
 """Bytes of words that the index takes of an entry; a `tsvector` holds 1 MB. Entries with more are always looked at."""
+_ROWS_AT_ONCE = 128
 _TABLES = """
     CREATE TABLE cantle_sessions (
         session INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, cwd BYTEA NOT NULL,
@@ -72,6 +73,7 @@ class PostgresStore(DatabaseStore):
 class PostgresDatabase:
     """A connection to a server."""
 
+    for_update = " FOR UPDATE"
     holds = "position(?::bytea IN line) > 0"
     has_index = True
 
@@ -123,14 +125,20 @@ class PostgresDatabase:
             except psycopg.Error:
                 connection.close()  # the server rolls back what has lost its connection
 
-    def adding_words(self, row: int, words: set[str]) -> Statement:
-        text = " ".join(words)
-        if len(text) > _MOST_WORDS:
-            return "INSERT INTO cantle_words (row, words) VALUES (?, NULL)", (row,)
-        statement = (
-            "INSERT INTO cantle_words (row, words) VALUES (?, array_to_tsvector(string_to_array(?, ' ')))"
-        )
-        return statement, (row, text)
+    def adding_words(self, entries: Sequence[tuple[int, set[str]]]) -> Sequence[Statement]:
+        statements: list[Statement] = []
+        for at in range(0, len(entries), _ROWS_AT_ONCE):
+            marks, values = [], list[Value]()
+            for row, words in entries[at : at + _ROWS_AT_ONCE]:
+                text = " ".join(words)
+                if len(text) > _MOST_WORDS:
+                    marks.append("(?, NULL)")
+                    values.append(row)
+                else:
+                    marks.append("(?, array_to_tsvector(string_to_array(?, ' ')))")
+                    values += (row, text)
+            statements.append((f"INSERT INTO cantle_words (row, words) VALUES {', '.join(marks)}", values))
+        return statements
 
     def removing_words(self, first: int, last: int) -> Sequence[Statement]:
         return (("DELETE FROM cantle_words WHERE row BETWEEN ? AND ?", (first, last)),)

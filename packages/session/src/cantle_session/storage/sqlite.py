@@ -65,6 +65,7 @@ class SqliteDatabase:
     """A connection to a file. One that is not there has no rows."""
 
     holds = "instr(line, ?) > 0"
+    for_update = ""  # a transaction that writes has the file to itself
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -110,8 +111,9 @@ class SqliteDatabase:
         if self._connection is not None and self._connection.in_transaction:
             self._connection.rollback()
 
-    def adding_words(self, row: int, words: set[str]) -> Statement:
-        return "INSERT INTO cantle_words (rowid, words) VALUES (?, ?)", (row, " ".join(sorted(words)))
+    def adding_words(self, entries: Sequence[tuple[int, set[str]]]) -> Sequence[Statement]:
+        statement = "INSERT INTO cantle_words (rowid, words) VALUES (?, ?)"
+        return [(statement, (row, " ".join(words))) for row, words in entries]
 
     def removing_words(self, first: int, last: int) -> Sequence[Statement]:
         if not self._has_index:
