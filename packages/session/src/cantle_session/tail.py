@@ -26,6 +26,8 @@ __all__ = ["LARGE", "Tail", "older_thinking_level", "read_tail"]
 
 LARGE = 1 << 20
 """Bytes from which on a session is not read whole to go on."""
+_FAR = 500
+"""Lines on the way back, from which on it is worth knowing whether there is a compaction at all."""
 _HEAD = 16
 """Lines at the beginning, among which is what a session starts with."""
 
@@ -58,7 +60,9 @@ def read_tail(storage: Storage) -> Tail | None:
     links: list[Link] = []
     keys: list[int] = []
     wanted = kept = None
-    for key, line in storage.backwards():
+    for seen, (key, line) in enumerate(storage.backwards()):
+        if seen == _FAR and kept is None and not _has_compaction(storage):
+            return None
         link = link_of(line)
         if link is None or link.type == "session":
             return None
@@ -72,10 +76,16 @@ def read_tail(storage: Storage) -> Tail | None:
         if link.id == kept:
             links.reverse()
             keys.reverse()
-            return Tail(links, keys, {link.id for link in links})
+            ids = {link.id for link in links}
+            return Tail(links, keys, ids) if len(ids) == len(links) else None
         if wanted is None:
             return None
     return None
+
+
+def _has_compaction(storage: Storage) -> bool:
+    """Looked for by its name in no time, where the way back to none takes as long as reading all."""
+    return next(storage.containing(b'"compaction"'), None) is not None
 
 
 def _kept_by(line: bytes) -> str | None:
