@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cantle.errors import CompactionError, SessionError
-from cantle.hub.events import SummarizationRetryAttemptStart
+from cantle.hub.events import SessionEvent, SummarizationRetryAttemptStart, SummarizationRetryFinished
 from cantle.hub.history_hooks import CallOff, NavigationRequest, OwnSummary
 from cantle.settings import Settings
 from cantle_ai.usage import Usage
@@ -251,7 +251,34 @@ async def test_a_session_that_cannot_be_written_stays(stage: Any, monkeypatch: p
         raise SessionFileError(it.session.session.file, "no space is left on the disk")
 
     monkeypatch.setattr(it.session.session, "append_branch_summary", full)
+    monkeypatch.setattr(it.session.session, "append_usage", full)
     with pytest.raises(SessionError, match="no space is left"):
         await it.session.navigate(place(it, "first"), summarize=True)
     assert it.session.session.leaf_id == leaf
     assert len(it.session.messages) == 4
+
+
+async def test_what_a_summary_took_that_came_too_late_counts(stage: Any) -> None:
+    it = await talked(stage, BUSY, SUMMARY)
+    leaf, before = it.session.session.leaf_id, it.session.usage.output
+
+    def stop(event: SessionEvent) -> None:
+        if isinstance(event, SummarizationRetryFinished):
+            it.session.request_abort()
+
+    it.session.subscribe(stop)
+    with pytest.raises(CompactionError, match="stays where it is: it was stopped"):
+        await it.session.navigate(place(it, "first"), summarize=True)
+    assert it.session.usage.output == before + 5
+    assert it.session.session.parent(it.session.session.leaf_id) == leaf
+
+
+async def test_whoever_only_goes_elsewhere_reads_nothing_of_what_is_left(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = await talked(stage)
+    kept, loaded, target = it.session.session._kept, [], place(it, "one")
+    load = kept.load
+    monkeypatch.setattr(kept, "load", lambda positions: loaded.extend(positions) or load(positions))
+    await it.session.navigate(target)
+    assert loaded == [kept.position(target)]

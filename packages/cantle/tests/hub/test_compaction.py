@@ -161,6 +161,63 @@ async def test_g02_a_summary_that_was_cut_is_a_failure_and_its_cost_counts(stage
     assert [m.role for m in it.session.messages] == ["user", "assistant"] * 2
 
 
+async def test_what_a_summary_took_that_came_too_late_counts(stage: Any) -> None:
+    it = await talked(stage, BUSY, SUMMARY)
+    before = it.session.usage.output
+
+    def stop(event: SessionEvent) -> None:
+        if isinstance(event, SummarizationRetryFinished):
+            it.session.request_abort()
+
+    it.session.subscribe(stop)
+    with pytest.raises(CompactionError, match="was stopped"):
+        await it.session.compact()
+    assert kinds(it)[-1] == "usage"
+    assert it.session.usage.output == before + 5
+    with Session.open(it.session.session.file) as again:
+        assert again.usage() == it.session.usage
+
+
+async def test_what_a_summary_took_counts_where_the_session_went_to_another_branch(stage: Any) -> None:
+    held = Held(SUMMARY)
+    it = await talked(stage, held)
+    before = it.session.usage.output
+    work = asyncio.create_task(it.session.compact())
+    await held.asked.wait()
+    it.session.session.branch(it.session.session.entries()[2].id)
+    held.go.set()
+    with pytest.raises(CompactionError, match="went to another branch"):
+        await work
+    assert "compaction" not in kinds(it)
+    assert it.session.usage.output == before + 5
+
+
+async def test_what_was_used_before_whoever_waits_was_cancelled_counts(stage: Any) -> None:
+    held = Held(SUMMARY)
+    it = await stage([said("one"), call(), said("two"), SUMMARY, held], settings=keeping(1))
+    await it.session.prompt(HELLO)
+    await it.session.prompt(MORE)
+    before = it.session.usage.output
+    work = asyncio.create_task(it.session.compact())
+    await held.asked.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert it.session.usage.output == before + 5
+
+
+async def test_a_summary_that_failed_when_it_was_stopped_was_stopped(stage: Any) -> None:
+    held = Held(REFUSED)
+    it = await talked(stage, held)
+    work = asyncio.create_task(it.session.compact())
+    await held.asked.wait()
+    held.go.set()
+    it.session.request_abort()
+    with pytest.raises(CompactionError, match="was stopped"):
+        await work
+    assert [(end.aborted, end.error_message) for end in ends(it)] == [(True, None)]
+
+
 @pytest.mark.parity("compaction.when-asked")
 async def test_a_run_that_is_on_is_aborted_first(stage: Any) -> None:
     held = Held(said("never"))

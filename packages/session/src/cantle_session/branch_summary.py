@@ -61,7 +61,7 @@ def plan_branch_summary(session: Session, target_id: str | None, budget: int | N
     if target_id is not None:
         session.parent(target_id)  # raises for an unknown one, whatever the leaf is
     ancestor = session.common_ancestor(leaf_id, target_id)
-    entries = [] if leaf_id is None else _behind(session.path(), ancestor)
+    entries = [] if leaf_id is None else session.path(behind=ancestor)
     own = {entry.id for entry in entries}
     branch = [place for place in sent_messages(session.projected()) if place.entry.id in own]
     kept = _newest(branch, budget)
@@ -110,13 +110,6 @@ def record_branch_summary(
     return session.append_branch_summary(
         plan.from_id, summary.text, details=summary.details, usage=summary.usage, from_hook=from_hook
     )
-
-
-def _behind(path: Sequence[Entry], ancestor: str | None) -> list[Entry]:
-    for place in range(len(path) - 1, -1, -1):
-        if path[place].id == ancestor:
-            return list(path[place + 1 :])
-    return list(path)
 
 
 def _newest(branch: Sequence[Projected], budget: int | None) -> Sequence[Projected]:

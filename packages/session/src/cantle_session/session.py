@@ -220,9 +220,16 @@ class Session:
         for position, entry_id in enumerate(tree.ids):
             yield Link(tree.kinds[position], entry_id, self._kept.id_at(tree.parent(position)))
 
-    def path(self, leaf_id: str | None = None) -> list[Entry]:
-        """The entries from the root to the leaf, or to another entry. Raises KeyError when there is none such."""
-        return list(self._kept.load(self._kept.path_to(leaf_id)))
+    def path(self, leaf_id: str | None = None, *, behind: str | None = None) -> list[Entry]:
+        """The entries from the root to the leaf, or to another entry; with `behind` only those after that entry, where
+        it is among them. Raises KeyError when there is no entry `leaf_id`.
+        """
+        positions = self._kept.path_to(leaf_id)
+        if behind is not None:
+            ids = self._kept.history.tree.ids
+            at = next((at for at in range(len(positions) - 1, -1, -1) if ids[positions[at]] == behind), -1)
+            del positions[: at + 1]
+        return list(self._kept.load(positions))
 
     def lines(self, leaf_id: str | None = None, *, whole: bool = False) -> Iterable[bytes]:
         """The lines of :meth:`path`, or with `whole` of :meth:`entries`, as they are kept: byte for byte, also where

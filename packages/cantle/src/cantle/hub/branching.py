@@ -9,7 +9,7 @@ from msgspec import Struct
 from cantle.errors import CompactionError, SessionError
 from cantle.hub.history_hooks import BeforeNavigate, CallOff, NavigationRequest, OwnSummary
 from cantle.hub.recorder import saving
-from cantle.hub.summaries import SummaryRequests, ask_hooks, count_failure, sentence
+from cantle.hub.summaries import SummaryRequests, ask_hooks, sentence
 from cantle_ai.abort import AbortError, AbortSignal
 from cantle_ai.messages import UserMessage
 from cantle_session.branch_summary import (
@@ -18,7 +18,7 @@ from cantle_session.branch_summary import (
     record_branch_summary,
     summarize_branch,
 )
-from cantle_session.compaction.summary import Summary, SummaryAborted, SummaryFailed
+from cantle_session.compaction.summary import Summary, SummaryFailed
 from cantle_session.entries import BranchSummaryEntry, CustomMessageEntry, Entry, MessageEntry
 from cantle_session.projection import message_of
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cantle.hub.compaction import Compactor
+    from cantle_agent.agent import Agent
 
 __all__ = ["NavigateResult", "navigate"]
 
@@ -66,6 +67,9 @@ async def navigate(
     new_leaf, said = _place(target)
     if entry_id == session.leaf_id and said is None:
         return NavigateResult(leaf_id=new_leaf)
+    if not (summarize or hooks):  # nobody asks what is left, which may be long
+        _move(compactor, new_leaf)
+        return NavigateResult(leaf_id=session.leaf_id, editor_text=said)
     plan = plan_branch_summary(session, new_leaf, _budget(compactor))
     request = NavigationRequest(
         target_id=entry_id,
@@ -78,15 +82,20 @@ async def navigate(
         session=session,
         signal=signal,
     )
+    requests = SummaryRequests(compactor, source="branchSummary")
     try:
-        own = await ask_hooks("before_navigate", hooks, request, signal, agent.grace)
-        if isinstance(own, CallOff):
-            raise CompactionError(f"{_STAYS}: {own.reason or 'a hook called it off'}.", aborted=True)
-        summary = await _summary(compactor, plan, own, instructions, signal) if summarize else None
-        signal.raise_if_aborted()
+        with requests.counted("branch_summary"):
+            own = await ask_hooks("before_navigate", hooks, request, signal, agent.grace)
+            if isinstance(own, CallOff):
+                raise CompactionError(f"{_STAYS}: {own.reason or 'a hook called it off'}.", aborted=True)
+            summary = await _summary(requests, agent, plan, own, instructions, signal) if summarize else None
+            signal.raise_if_aborted()
+            entry = _move(compactor, new_leaf, plan, summary, from_hook=own is not None)
     except AbortError:
         raise CompactionError(f"{_STAYS}: it was stopped.", aborted=True) from None
-    entry = _move(compactor, plan, summary, from_hook=own is not None)
+    except SummaryFailed as error:
+        advice = f"{_STAYS}; try again, or leave the branch without a summary."
+        raise CompactionError(sentence(str(error)), advice) from None
     return NavigateResult(leaf_id=session.leaf_id, editor_text=said, summary=entry)
 
 
@@ -101,12 +110,18 @@ def _place(target: Entry) -> tuple[str | None, str | None]:
 
 
 def _move(
-    compactor: Compactor, plan: BranchPlan, summary: Summary | None, *, from_hook: bool
+    compactor: Compactor,
+    target_id: str | None,
+    plan: BranchPlan | None = None,
+    summary: Summary | None = None,
+    *,
+    from_hook: bool = False,
 ) -> BranchSummaryEntry | None:
-    session, agent, left = compactor.parts.session, compactor.parts.agent, plan.from_id
-    _stand(compactor, plan.target_id)
+    session, agent = compactor.parts.session, compactor.parts.agent
+    left = session.leaf_id
+    _stand(compactor, target_id)
     entry = None
-    if summary is not None:
+    if plan is not None and summary is not None:
         try:
             with saving():
                 entry = record_branch_summary(session, plan, summary, from_hook=from_hook)
@@ -135,7 +150,8 @@ def _budget(compactor: Compactor) -> int | None:
 
 
 async def _summary(
-    compactor: Compactor,
+    requests: SummaryRequests,
+    agent: Agent,
     plan: BranchPlan,
     own: OwnSummary | None,
     instructions: str | None,
@@ -146,23 +162,12 @@ async def _summary(
         return Summary(own.summary, own.usage, own.details)
     if not plan.messages:
         return None
-    parts = compactor.parts
-    requests = SummaryRequests(parts.agent, compactor.emit, parts.retry, parts.pause, source="branchSummary")
-    try:
-        return await summarize_branch(
-            plan,
-            parts.agent.stream,
-            parts.agent.model,
-            instructions=instructions,
-            signal=signal,
-            options=await requests.options(signal),
-            attempts=requests.attempts(signal),
-        )
-    except SummaryAborted as error:
-        count_failure(parts, compactor.usage, "branch_summary", error)
-        raise
-    except SummaryFailed as error:
-        count_failure(parts, compactor.usage, "branch_summary", error)
-        raise CompactionError(
-            sentence(str(error)), f"{_STAYS}; try again, or leave the branch without a summary."
-        ) from None
+    return await summarize_branch(
+        plan,
+        agent.stream,
+        requests.model,
+        instructions=instructions,
+        signal=signal,
+        options=await requests.options(signal),
+        attempts=requests.attempts(signal),
+    )

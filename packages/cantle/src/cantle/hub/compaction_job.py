@@ -11,14 +11,15 @@ from cantle.errors import CompactionError
 from cantle.hub.events import CompactionReason, CompactionResult
 from cantle.hub.history_hooks import CallOff, CompactionRequest, OwnSummary
 from cantle.hub.recorder import saving
-from cantle.hub.summaries import SummaryRequests, ask_hooks, count_failure, sentence
+from cantle.hub.summaries import SummaryRequests, ask_hooks, sentence
 from cantle_ai.abort import AbortSignal
 from cantle_session.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction, record
-from cantle_session.compaction.summary import Summary, SummaryAborted, SummaryFailed, summarize
+from cantle_session.compaction.summary import Summary, SummaryFailed, summarize
 from cantle_session.errors import SessionError
 
 if TYPE_CHECKING:
     from cantle.hub.compaction import Compactor
+    from cantle_agent.agent import Agent
 
 __all__ = ["make_compaction"]
 
@@ -50,15 +51,18 @@ async def make_compaction(
     if isinstance(own, CallOff):
         why = f": {own.reason}" if own.reason else ""
         raise CompactionError(f"The compaction was called off{why}.", aborted=True)
-    if own is None:
-        summary = await _ask(compactor, plan, reason, instructions, signal)
-    else:
-        plan = _with_own_cut(compactor, plan, own)
-        summary = Summary(own.summary, own.usage, own.details)
-    signal.raise_if_aborted()
+    requests = SummaryRequests(compactor, source="compaction", reason=reason)
     try:
-        with saving():
-            entry = record(session, plan, summary, from_hook=own is not None)
+        with requests.counted("compaction"):
+            if own is None:
+                summary = await _ask(requests, agent, plan, instructions, signal)
+            else:
+                plan = _with_own_cut(compactor, plan, own)
+                summary = Summary(own.summary, own.usage, own.details)
+            with saving():
+                entry = record(session, plan, summary, from_hook=own is not None)
+    except SummaryFailed as error:
+        raise CompactionError(sentence(str(error)), _NEXT) from None
     except SessionError as error:
         raise CompactionError(sentence(str(error))) from None
     compactor.usage.add_usage(summary.usage)
@@ -93,30 +97,18 @@ def _with_own_cut(compactor: Compactor, plan: CompactionPlan, own: OwnSummary) -
 
 
 async def _ask(
-    compactor: Compactor,
+    requests: SummaryRequests,
+    agent: Agent,
     plan: CompactionPlan,
-    reason: CompactionReason,
     instructions: str | None,
     signal: AbortSignal,
 ) -> Summary:
-    parts = compactor.parts
-    requests = SummaryRequests(
-        parts.agent, compactor.emit, parts.retry, parts.pause, source="compaction", reason=reason
+    return await summarize(
+        plan,
+        agent.stream,
+        requests.model,
+        instructions=instructions,
+        signal=signal,
+        options=await requests.options(signal),
+        attempts=requests.attempts(signal),
     )
-    model = parts.agent.model
-    try:
-        return await summarize(
-            plan,
-            parts.agent.stream,
-            model,
-            instructions=instructions,
-            signal=signal,
-            options=await requests.options(signal),
-            attempts=requests.attempts(signal),
-        )
-    except SummaryAborted as error:
-        count_failure(parts, compactor.usage, "compaction", error)
-        raise
-    except SummaryFailed as error:
-        count_failure(parts, compactor.usage, "compaction", error)
-        raise CompactionError(sentence(str(error)), _NEXT) from None

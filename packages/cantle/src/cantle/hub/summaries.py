@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from cantle.errors import CompactionError
+from cantle.errors import CompactionError, SessionError
 from cantle.hub.events import (
     CompactionReason,
-    SessionEvent,
     SummarizationRetryAttemptStart,
     SummarizationRetryFinished,
     SummarizationRetryScheduled,
@@ -18,21 +18,19 @@ from cantle.hub.events import (
 )
 from cantle.hub.history_hooks import CallOff, OwnSummary
 from cantle.hub.recorder import saving
-from cantle.hub.retry import Pause, Retry
-from cantle.hub.usage_total import UsageTotal
-from cantle_agent.agent import Agent
+from cantle.hub.retry import Retry
 from cantle_agent.errors import error_text
 from cantle_agent.patience import patiently
 from cantle_ai.abort import AbortError, AbortSignal
 from cantle_ai.messages import AssistantMessage
 from cantle_ai.model import StreamOptions
-from cantle_ai.retry_policy import RetryPolicy
+from cantle_ai.usage import Usage, total_usage
 
 if TYPE_CHECKING:
-    from cantle.hub.agent_session import SessionParts
-    from cantle_session.compaction.summary import Attempts, SummaryAborted, SummaryFailed
+    from cantle.hub.compaction import Compactor
+    from cantle_session.compaction.summary import Attempts
 
-__all__ = ["SummaryRequests", "ask_hooks", "count_failure", "sentence"]
+__all__ = ["SummaryRequests", "ask_hooks", "sentence"]
 
 _NOTE = 500
 """Characters of a failure's text that are kept."""
@@ -45,21 +43,34 @@ class SummaryRequests:
     """The requests for one summary. Its retries count only themselves."""
 
     def __init__(
-        self,
-        agent: Agent,
-        emit: Callable[[SessionEvent], Awaitable[None]],
-        policy: RetryPolicy,
-        pause: Pause,
-        *,
-        source: SummarySource,
-        reason: CompactionReason | None = None,
+        self, compactor: Compactor, *, source: SummarySource, reason: CompactionReason | None = None
     ) -> None:
-        self._agent = agent
-        self._emit = emit
-        self._policy = policy
-        self._pause = pause
+        parts = compactor.parts
+        self.model = parts.agent.model
+        """Who is asked."""
+        self._agent = parts.agent
+        self._session = parts.session
+        self._policy = parts.retry
+        self._pause = parts.pause
+        self._emit = compactor.emit
+        self._total = compactor.usage
         self._source = source
         self._reason = reason
+        self._used = Usage()
+
+    @contextmanager
+    def counted(self, kind: str) -> Iterator[None]:
+        """What the requests took is written down as `kind` when nothing comes of them, for whatever reason."""
+        try:
+            yield
+        except BaseException as error:
+            if self._used.total_tokens:
+                with suppress(SessionError), saving():  # what is told is why nothing came of them
+                    self._session.append_usage(
+                        kind, self.model.provider, self.model.id, self._used, note=error_text(error)[:_NOTE]
+                    )
+                    self._total.add_usage(self._used)
+            raise
 
     async def options(self, signal: AbortSignal) -> StreamOptions:
         """The agent's options for a request that is no part of its conversation. Raises as :func:`ask_hooks` does."""
@@ -67,8 +78,9 @@ class SummaryRequests:
         options = agent.options() if callable(agent.options) else agent.options
         key = options.api_key
         if agent.get_api_key is not None:
-            provider = agent.model.provider
-            key = await _ask("get_api_key", agent.get_api_key, provider, signal, agent.grace) or key
+            key = (
+                await _ask("get_api_key", agent.get_api_key, self.model.provider, signal, agent.grace) or key
+            )
         return replace(options, api_key=key, signal=signal, on_projection=None)
 
     def attempts(self, signal: AbortSignal) -> Attempts:
@@ -79,6 +91,7 @@ class SummaryRequests:
             try:
                 while True:
                     answer = await once()
+                    self._used = total_usage([self._used, answer.usage])
                     if signal.aborted or not retry.wanted(answer):
                         return answer
                     await self._wait(retry, answer, signal)
@@ -131,19 +144,6 @@ async def _ask(
         raise
     except (Exception, SystemExit) as error:  # a hook is foreign code, and may raise anything
         raise CompactionError(f"The hook {name} failed: {error_text(error).rstrip('.')}.") from error
-
-
-def count_failure(
-    parts: SessionParts, usage: UsageTotal, kind: str, failure: SummaryFailed | SummaryAborted
-) -> None:
-    """Write down what a summary took of which nothing came."""
-    if failure.usage.total_tokens:
-        model = parts.agent.model
-        with saving():
-            parts.session.append_usage(
-                kind, model.provider, model.id, failure.usage, note=str(failure)[:_NOTE]
-            )
-        usage.add_usage(failure.usage)
 
 
 def sentence(text: str) -> str:

@@ -39,6 +39,7 @@ _LEAST_ROOM = 256
 """A model that refuses less is not helped by asking for less again."""
 _UNKNOWN_ROOM = 1_000_000
 """Tokens for a model whose window nobody knows: it says itself when they are too many."""
+_ABORTED = "Operation aborted"
 _TURN_HEADING = "## The turn that was under way when this was written"
 
 
@@ -160,8 +161,10 @@ class Summarizer:
         return self._text_of(answer)
 
     def _text_of(self, answer: AssistantMessage) -> str:
+        if self._signal is not None and self._signal.aborted:
+            raise SummaryAborted(self._signal.reason or _ABORTED, self.usage)
         if answer.stop_reason == "aborted":
-            raise SummaryAborted(answer.error_message or "Operation aborted", self.usage)
+            raise SummaryAborted(answer.error_message or _ABORTED, self.usage)
         text = without_lists(answer.text).strip()
         if answer.stop_reason == "stop" and text:
             return text
