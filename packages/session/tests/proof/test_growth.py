@@ -6,8 +6,10 @@ import gc
 import os
 import shutil
 import sys
+import tempfile
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,7 +17,16 @@ from typing import Any
 import pytest
 
 from cantle_ai.messages import UserMessage
+from cantle_session.branch_summary import plan_branch_summary
+from cantle_session.compaction.plan import NothingToCompact, plan_compaction
+from cantle_session.compaction.settings import CompactionSettings
+from cantle_session.exports import export_jsonl
+from cantle_session.fates import fates
+from cantle_session.forks import clone_session, copy_session
+from cantle_session.imports import import_session
+from cantle_session.repair import repair_session
 from cantle_session.session import Session
+from cantle_session.stats import session_stats
 from cantle_session.storage.store import open_store
 from packages.session.tests.proof.long_files import SHAPES, long_file
 from tests.support.samples import full_run, samples
@@ -94,6 +105,23 @@ def _find_ancestor(session: Session) -> None:
     session.common_ancestor(ids[-1], ids[len(ids) // 2])
 
 
+def _copy(session: Session) -> None:
+    """The branch, and then all, in a file of its own, and back."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = export_jsonl(session, f"{folder}/exported.jsonl")
+        import_session(file, folder, new_id=True)
+        assert repair_session(file).problems == []
+        clone_session(session, folder).close()
+        copy_session(session, folder).close()
+
+
+def _plan(session: Session) -> None:
+    settings = CompactionSettings(keep_recent_tokens=1)
+    with suppress(NothingToCompact):  # of a branch of two messages
+        plan_compaction(session, settings)
+    plan_branch_summary(session, session.roots()[0])
+
+
 def _append_many(session: Session) -> None:
     for number in range(sum(1 for _ in session.links()) // 20):
         session.append_message(UserMessage(str(number)))
@@ -113,6 +141,10 @@ USES: dict[str, Callable[[Session], object]] = {
     "edits": _edit_all,
     "common ancestor": _find_ancestor,
     "append": _append_many,
+    "copies": _copy,
+    "fates": fates,
+    "plans": _plan,
+    "stats": session_stats,
 }
 
 
