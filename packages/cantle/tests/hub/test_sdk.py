@@ -360,3 +360,32 @@ def test_the_session_folder_is_the_flag_the_variable_the_project_the_user_or_the
     monkeypatch.setenv("CANTLE_SESSION_DIR", str(tmp_path / "variable"))
     assert sessions_directory(cwd, paths, settings) == tmp_path / "variable"
     assert sessions_directory(cwd, paths, settings, explicit="~/flag") == Path.home() / "flag"
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("sqlite:s.db", "sqlite:{cwd}/s.db"),
+        ("sqlite:/x/s.db", "sqlite:/x/s.db"),
+        ("sqlite:~/s.db", "sqlite:{home}/s.db"),
+        ("sqlite:", "sqlite:"),
+        ("postgresql://ann@db.example/notes", "postgresql://ann@db.example/notes"),
+        ("postgres://db.example", "postgres://db.example"),
+    ],
+)
+def test_sessions_may_lie_in_a_database(tmp_path: Path, given: str, found: str) -> None:
+    paths, cwd = ConfigPaths(tmp_path / "config"), tmp_path / "work"
+    expected = found.format(cwd=cwd, home=Path.home())
+    assert sessions_directory(cwd, paths, Settings(), explicit=given) == expected
+    assert sessions_directory(cwd, paths, Settings({"sessionDir": given})) == expected
+
+
+def test_a_project_may_name_a_file_and_never_a_server(tmp_path: Path) -> None:
+    paths, cwd = ConfigPaths(tmp_path / "config"), tmp_path / "work"
+    user = Settings({"sessionDir": "user"})
+    for server in ("postgresql://theirs.example/x", "postgres://theirs.example/x"):
+        write(cwd / ".cantle/settings.json", json.dumps({"sessionDir": server}))
+        for settings in (user, user.with_project(cwd)):
+            assert sessions_directory(cwd, paths, settings) == cwd / "user"
+    write(cwd / ".cantle/settings.json", '{"sessionDir": "sqlite:.cantle/s.db"}')
+    assert sessions_directory(cwd, paths, user) == f"sqlite:{cwd}/.cantle/s.db"
