@@ -22,6 +22,7 @@ from cantle_ai.codec import JsonObject
 from cantle_ai.content import TextContent, ToolCall
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
 from cantle_session.errors import SessionFileError
+from cantle_session.moves import move_session
 from cantle_session.session import Session
 from cantle_session.storage.store import open_store
 
@@ -37,6 +38,8 @@ class Task(Struct):
     limit: int | None = None
     """The size at which no file grows any more; None lets the child live."""
     create: bool = False
+    move_to: str | None = None
+    """The store to move the session to, in place of writing."""
 
 
 def operate(session: Session, random: Random, number: int) -> Any:
@@ -69,6 +72,11 @@ def operate(session: Session, random: Random, number: int) -> Any:
 
 
 def _carry_out(task: Task) -> None:
+    if task.move_to is not None:
+        if task.limit is not None:
+            _die_at(task.limit)
+        move_session(task.location, open_store(task.move_to))
+        return
     if task.create:
         session = Session.create("/work", open_store(task.location))
     else:

@@ -207,6 +207,39 @@ def test_a_writer_that_dies_while_it_brings_an_old_file_up_to_date_leaves_the_ol
     assert died > 0
 
 
+@pytest.mark.fault("F02")
+@pytest.mark.parametrize("there", STORES)
+@pytest.mark.parametrize("here", STORES)
+def test_a_move_that_dies_at_any_byte_leaves_the_session_whole(here: str, there: str, tmp_path: Path) -> None:
+    choose = Random(f"{here} {there}")
+    died = 0
+    with writers() as doomed:
+        for number in range(samples(50, 5)):
+            old, new = tmp_path / f"old{number}", tmp_path / f"new{number}"
+            old.mkdir()
+            new.mkdir()
+            with started(STORES[here], old) as session:
+                for place in range(8):
+                    operate(session, choose, place)
+                location = session.location
+                entries = [entry.to_json() for entry in session.entries()]
+            limit = choose.randrange(1, 60_000)
+            task = Task(location, number, 0, limit=limit, move_to=STORES[there].format(new))
+            _, how = doomed.run(task)
+            assert how in (0, signal.SIGXFSZ)
+            died += how == signal.SIGXFSZ
+            found = []
+            for store in (open_store(STORES[here].format(old)), open_store(STORES[there].format(new))):
+                found += [info.location for info in store.sessions()]
+                store.close()
+            assert found
+            for each in found:
+                with Session.open(each) as session:
+                    assert [entry.to_json() for entry in session.entries()] == entries
+                    assert [warning for warning in session.warnings if warning.line is not None] == []
+    assert died > 0
+
+
 def test_a_signal_at_any_moment_costs_no_acknowledged_line(tmp_path: Path) -> None:
     """SIGKILL from outside, as soon as a number of lines was told."""
     with started(STORES["sqlite"], tmp_path) as session:
