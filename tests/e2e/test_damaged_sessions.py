@@ -13,6 +13,7 @@ from cantle_session.session import Session
 from tests.e2e.test_sessions_command import SCRIPT
 from tests.support.cli import TIMEOUT, Cli
 from tests.support.privileges import bound_by_permissions
+from tests.support.samples import samples
 
 HEADER: dict[str, Any] = {
     "type": "session",
@@ -43,7 +44,7 @@ DAMAGED: dict[str, tuple[list[Any], int, list[str]]] = {
 """What is in the file behind the header, the line that is named, and what the model would still be told."""
 
 
-@pytest.fixture(params=DAMAGED)
+@pytest.fixture(params=list(DAMAGED)[: samples(len(DAMAGED), 3)])
 def damaged(request: pytest.FixtureRequest, cli: Cli) -> tuple[Path, int, list[str]]:
     rows, line, kept = DAMAGED[request.param]
     header = {**HEADER, "cwd": str(cli.cwd)}
