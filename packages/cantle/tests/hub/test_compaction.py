@@ -739,6 +739,24 @@ async def test_a_hook_that_decides_nothing_known_is_told_so(stage: Any) -> None:
         await it.session.compact()
 
 
+@pytest.mark.parametrize(
+    "own", [{"summary": None}, {"summary": 5}, {"summary": "It was.", "usage": {"input": 5}}]
+)
+async def test_a_hooks_summary_that_is_none_never_reaches_the_session(
+    stage: Any, own: dict[str, Any]
+) -> None:
+    it = await talked(stage)
+    it.session.before_compact.append(lambda request: OwnSummary(**own))
+    it.session.before_navigate.append(lambda request: OwnSummary(**own))
+    before = kinds(it)
+    with pytest.raises(CompactionError, match=r"before_compact gave a (summary|usage) that is no"):
+        await it.session.compact()
+    assert [end.aborted for end in ends(it)] == [False]
+    with pytest.raises(CompactionError, match=r"before_navigate gave a (summary|usage) that is no"):
+        await it.session.navigate(it.session.session.entries()[2].id, summarize=True)
+    assert kinds(it) == before
+
+
 async def test_a_key_that_cannot_be_had_is_the_compactions_failure(stage: Any) -> None:
     it = await talked(stage)
 

@@ -19,6 +19,7 @@ from cantle_session.session import Session
 from packages.cantle.tests.hub.history import (
     HELLO,
     MORE,
+    NONE,
     OVER,
     REFUSED,
     SUMMARY,
@@ -184,6 +185,34 @@ async def test_an_answer_that_was_cut_stays_where_nothing_can_be_compacted(stage
     await it.session.prompt("Hi")
     assert it.session.messages[-1].text == "half"
     assert kinds(it) == ["message", "message"]
+
+
+async def test_an_answer_that_was_cut_is_not_repeated_where_nobody_says_what_it_had(stage: Any) -> None:
+    it = await stage([said("one"), {**CUT, "usage": NONE}, said("never")], settings=keeping())
+    await it.session.prompt(HELLO)
+    await it.session.prompt(MORE)
+    assert compactions(it) == []
+    assert it.session.last_answer.text == "half"
+
+
+@pytest.mark.parametrize("way", ["failure", "hook", "stop", "nothing"])
+async def test_an_answer_that_was_cut_stays_in_view_where_the_compaction_fails(stage: Any, way: str) -> None:
+    nothing = way == "nothing"
+    cut = {**CUT, "content": "half " * 40}
+    it = await stage(
+        [cut if nothing else said("one"), REFUSED if nothing else cut, REFUSED], settings=keeping()
+    )
+    if way == "hook":
+        it.session.before_compact.append(lambda request: CallOff("no"))
+    if way == "stop":
+        it.session.before_compact.append(lambda request: it.session.request_abort())
+    await it.session.prompt(HELLO)
+    if not nothing:
+        await it.session.prompt(MORE)
+    assert it.session.messages[-1].text == it.session.last_answer.text == "half " * 40
+    assert [end.result for end in ends(it)] == ([] if nothing else [None])
+    with Session.open(it.session.session.file) as again:
+        assert again.context().messages == list(it.session.messages)
 
 
 @pytest.mark.parity("compaction.crossed-line")

@@ -112,10 +112,11 @@ class Compactor:
         last: AssistantMessage | None,
         signal: AbortSignal,
         hide: Callable[[AssistantMessage], Awaitable[None]],
+        show: Callable[[AssistantMessage], Awaitable[None]],
     ) -> bool:
         """Make room after a run that ended with `last`. Whether its last request is to be sent again.
 
-        `hide` takes an answer out of what the model is told.
+        `hide` takes an answer out of what the model is told, `show` puts it back.
         """
         if not self.auto or last is None or signal.aborted:
             return False
@@ -127,7 +128,7 @@ class Compactor:
                 await self._by_itself("overflow", signal)
                 return False
             if overflow is not None:
-                return await self._recover(last, signal, hide)
+                return await self._recover(last, signal, hide, show)
         if not last.failed and self._crowded():
             await self._by_itself("threshold", signal)
         return False
@@ -137,6 +138,7 @@ class Compactor:
         last: AssistantMessage,
         signal: AbortSignal,
         hide: Callable[[AssistantMessage], Awaitable[None]],
+        show: Callable[[AssistantMessage], Awaitable[None]],
     ) -> bool:
         if self._retried:
             await self.emit(CompactionEnd("overflow", error_message=_ONCE))
@@ -145,7 +147,10 @@ class Compactor:
             return False  # and the failure stays in sight
         self._retried = True
         await hide(last)
-        return await self._by_itself("overflow", signal, will_retry=True)
+        again = await self._by_itself("overflow", signal, will_retry=True)
+        if not (again or last.failed):
+            await show(last)  # half an answer is better than none
+        return again
 
     async def _by_itself(
         self, reason: CompactionReason, signal: AbortSignal, *, will_retry: bool = False

@@ -51,6 +51,15 @@ class Recorder:
             entry_id = self._id_of(message)
             return None if entry_id is None else self._session.append_context_edit(entry_id).to_json()
 
+    def show(self, message: AgentMessage) -> JsonObject | None:
+        """Have a model told again of a message that was hidden. Returns the entry's JSON."""
+        with saving():
+            entry_id = self._id_of(message)
+            if entry_id is None:
+                return None
+            content = {"content": message.to_json()["content"]}
+            return self._session.append_context_edit(entry_id, content).to_json()
+
     def moved(self, model: tuple[str, str] | None, level: str | None) -> None:
         """The session stands elsewhere, where its context says this of model and level."""
         self._model, self._level, self._last = model, level, None

@@ -131,8 +131,22 @@ async def ask_hooks(
             raise CompactionError(
                 f"The hook {name} gave {given!r}, where a CallOff, an OwnSummary or None is asked for."
             )
+        if isinstance(decision, OwnSummary):
+            _check(name, decision)
         return decision
     return None
+
+
+def _check(name: str, own: OwnSummary) -> None:
+    """What is written down of it must be what it says it is, or the session could not be read any more."""
+    summary: object = own.summary
+    usage: object = own.usage
+    if not isinstance(summary, str):
+        raise CompactionError(
+            f"The hook {name} gave a summary that is no text, but {type(summary).__name__!r}."
+        )
+    if not isinstance(usage, Usage | None):
+        raise CompactionError(f"The hook {name} gave a usage that is no Usage, but {type(usage).__name__!r}.")
 
 
 async def _ask(

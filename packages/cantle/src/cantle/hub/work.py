@@ -209,7 +209,7 @@ class Work:
     async def _following(self) -> _Step | None:
         """Make room after a run. What comes next: what was too long once more, or what was queued meanwhile."""
         last, signal, waited = self._watch.last, self._stop.signal, self._queued
-        if await self.compactor.after_run(last, signal, self._hide):
+        if await self.compactor.after_run(last, signal, self._hide, self._show):
             return self._agent.continue_
         if not self._queued or waited or signal.aborted or last is None or last.failed:
             return None
@@ -278,6 +278,12 @@ class Work:
         if self._agent.messages and self._agent.messages[-1] is failed:
             self._agent.messages.pop()
         if (entry := self._recorder.hide(failed)) is not None:
+            await self.emit(EntryAppended(entry))
+
+    async def _show(self, answer: AssistantMessage) -> None:
+        """Put what was hidden back into what the model is told."""
+        if (entry := self._recorder.show(answer)) is not None:
+            self._agent.messages = self._session.context().messages
             await self.emit(EntryAppended(entry))
 
     async def _settle(self) -> None:
