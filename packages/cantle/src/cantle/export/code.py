@@ -41,8 +41,9 @@ def _pieces(source: str, name: str) -> Iterator[tuple[str, str]]:
         return
     done = 0
     for match in found.pattern.finditer(source):
-        kind = match.lastgroup or ""
-        kind = _word_kind(found, source, match[0], match.end()) if kind == "w" else kind[:2].rstrip("2")
+        kind = (match.lastgroup or "").lstrip("_0123456789")
+        if kind == "w":
+            kind = _word_kind(found, source, match[0], match.end())
         if kind:
             yield "", source[done : match.start()]
             yield kind, match[0]

@@ -1,8 +1,8 @@
 """What is told apart in source code, for each language: comments, strings, numbers, words.
 
-Each language is one expression that is tried at each place of a text. None of its parts can fail after reading far
-or read a thing twice (quantifiers are possessive, ends are optional), so the time is in step with the text,
-whatever stands in it. General highlighters do not promise that: a file of blank lines keeps some of them for
+Each language is one expression that is tried at each place of a text. None of its parts reads far and fails, or reads
+a thing again from its middle (quantifiers are possessive, ends optional, beginnings bound), so the time is in step
+with the text, whatever stands in it. General highlighters do not promise that: a file of blank lines keeps some of them for
 minutes. What an expression does not know stays without a colour.
 """
 
@@ -17,7 +17,10 @@ __all__ = ["Language", "language", "language_of"]
 
 
 class Language(Struct, frozen=True):
-    """`pattern` has groups named as the classes of the style sheet, and `w` for words, which are told apart by lists."""
+    """`pattern` has groups named as the classes of the style sheet, and `w` for words, which are told apart by lists.
+
+    A number stands before the class: `_3c`.
+    """
 
     pattern: re.Pattern[str]
     keywords: frozenset[str]
@@ -51,7 +54,9 @@ def language_of(path: str) -> str:
 @lru_cache(maxsize=64)
 def _made(name: str) -> Language:
     row = _ROWS[name]
-    pattern = "|".join(_PARTS[part] for part in row.parts.split())
+    # Two parts may have one class; the number keeps the names of their groups apart.
+    parts = (_PARTS[part].replace("(?P<", f"(?P<_{number}") for number, part in enumerate(row.parts.split()))
+    pattern = "|".join(parts)
     return Language(re.compile(pattern, re.MULTILINE), frozenset(row.keywords.split()), _CONSTANTS, row.calls)
 
 
@@ -68,7 +73,7 @@ _PARTS = {
     "strings": r"(?P<s>\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?)",
     "double": r"(?P<s>\"(?:[^\"\\\n]|\\.)*+\"?)",
     "one-char": r"(?P<s>\"(?:[^\"\\]|\\[\s\S])*+\"?|'(?:[^'\\\n]|\\.)')",
-    "ticks": r"(?P<s2>`(?:[^`\\]|\\[\s\S])*+`?)",
+    "ticks": r"(?P<s>`(?:[^`\\]|\\[\s\S])*+`?)",
     "shell": r"(?P<s>'[^']*+'?|\"(?:[^\"\\]|\\[\s\S])*+\"?)",
     "sql": r"(?P<s>'(?:[^']|'')*+'?)",
     "number": r"(?P<n>\b(?:0[xXbBoO][\da-fA-F_]++|\d[\d_]*+(?:\.\d++)?(?:[eE][+-]?\d++)?))",
@@ -82,10 +87,10 @@ _PARTS = {
     "yaml-key": r"(?P<t>^[ \t-]{0,99}[\w./-]++(?=:(?:\s|$)))",
     "ini-key": r"(?P<t>^[ \t]{0,99}[\w.\"-]++(?=[ \t]{0,99}=))",
     "section": r"(?P<k>^\[[^\]\n]*+\]*+)",
-    "property": r"(?P<t>[\w-]++(?=[ \t]{0,9}:))",
+    "property": r"(?P<t>(?<![\w-])[\w-]++(?=[ \t]{0,9}:))",
     "selector": r"(?P<f>[.#][A-Za-z_][\w-]*+)|(?P<k>@[\w-]++)",
     "tag": r"(?P<k></?[A-Za-z][\w:.-]*+|/?>)",
-    "attribute": r"(?P<t>[A-Za-z_:@][\w:.-]*+(?==))",
+    "attribute": r"(?P<t>(?<![\w:.@-])[A-Za-z_:@][\w:.-]*+(?==))",
     "value": r"(?P<s>(?<==)(?:\"[^\"]*+\"?|'[^']*+'?))",
     "diff": r"(?P<gi>^\+[^\n]*+)|(?P<gd>^-[^\n]*+)|(?P<k>^@@[^\n]*+)|(?P<c>^(?:diff|index|\\)[^\n]*+)",
 }

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from cantle.export.languages import language_of
 from cantle.export.contained import contained, escaped, fenced, quoted
 from cantle.export.entry_texts import clock, day, labels, one_line, pretty_json
 from cantle.export.figures import counted, figures
+from cantle.export.languages import language_of
 from cantle.export.markup import plain
 from cantle.export.parts import compacted, ending_words, shell_remarks, title_of, usage_line
 from cantle.export.tool_calls import call_title
