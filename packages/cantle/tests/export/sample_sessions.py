@@ -53,8 +53,9 @@ class Story:
         self.now = BEGIN
         self._context = 4_000
 
-    def add(self, type: str, /, *, entry_id: str | None = None, **fields: object) -> str:
-        entry_id = entry_id or f"{len(self.entries) + 0xA1B2C300:08x}"
+    def add(self, type: str, /, **fields: object) -> str:
+        """An entry of this type behind the last one; `entry_id` in `fields` is its id."""
+        entry_id = str(fields.pop("entry_id", f"{len(self.entries) + 0xA1B2C300:08x}"))
         raw: JsonObject = {
             "type": type,
             "id": entry_id,

@@ -9,6 +9,7 @@ import pytest
 
 from cantle.export.html import export_html
 from cantle.export.markup import clean
+from cantle_ai.codec import JsonObject
 from cantle_session.entries import entry_from_json
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
@@ -161,8 +162,12 @@ def test_nothing_was_said(tmp_path):
 
 def test_images_of_other_kinds_are_named(tmp_path):
     story = Story()
-    svg = {"type": "image", "data": "PHN2ZyBvbmxvYWQ9ImFsZXJ0KDEpIi8+", "mimeType": "image/svg+xml"}
-    bad = {"type": "image", "data": 'iVBORw0KGgo="><script>', "mimeType": "image/png"}
+    svg: JsonObject = {
+        "type": "image",
+        "data": "PHN2ZyBvbmxvYWQ9ImFsZXJ0KDEpIi8+",
+        "mimeType": "image/svg+xml",
+    }
+    bad: JsonObject = {"type": "image", "data": 'iVBORw0KGgo="><script>', "mimeType": "image/png"}
     story.user("look", svg, bad)
     found = check(page_of(story, tmp_path))
     assert not [element for element in found.elements if element.name == "img"]

@@ -127,7 +127,7 @@ class Conversation:
                 aria_current="true" if here is None else None,
             )
             links.insert(0, tag("li", stands))
-        name = f"{at} of {count} ways on" if here is not None else counted(count, "way on", "ways on")
+        name = f"Branch {at} of {count}" if here is not None else counted(count, "branch", "branches")
         return tag(
             "nav",
             tag("p", text(name)),
