@@ -33,6 +33,8 @@ examples:
   git diff | cantle -p "review this change"
   cantle --mode json "run the tests" > events.jsonl
   cantle -c "and now fix it"                 continue the last session in this folder
+  cantle -c /continue                        go on where the last one was interrupted
+  cantle -c "/compact keep the file names"   sum up the beginning of a long session
   cantle sessions list                       the sessions in this folder
   cantle -p @notes.md "turn this into a list"
   cantle demo                                see it work: no key, no network

@@ -1,6 +1,7 @@
 """Runs the given prompts and ends: the final answer as text, or every event as a JSON record.
 
-A prompt that is `/compact`, alone or with instructions behind it, compacts the session's history instead.
+A prompt that is `/compact`, alone or with instructions behind it, compacts the session's history instead; one that
+is `/continue` goes on where the session was left.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from cantle_ai.system_errors import reason_of
 __all__ = ["run_prompts"]
 
 _COMPACT = "/compact"
+_CONTINUE = "/continue"
 
 
 async def run_prompts(
@@ -57,7 +59,10 @@ async def run_prompts(
         answered = False
         for prompt in prompts:
             wish = _compact_wish(prompt)
-            if wish is None:
+            if isinstance(prompt, str) and prompt.strip() == _CONTINUE:
+                code = await _continue(session)
+                answered = answered or not code
+            elif wish is None:
                 await session.prompt(prompt)
                 answered = True
             else:
@@ -93,6 +98,19 @@ async def _compact(session: AgentSession, instructions: str) -> int:
     except CompactionError as error:
         if not error.aborted:
             notice(_line(str(error)))
+        return 1
+    return 0
+
+
+async def _continue(session: AgentSession) -> int:
+    """Go on without saying anything. The exit code; where there is nothing to go on with, stderr says so."""
+    from cantle_agent.errors import ContinueError
+
+    try:
+        await session.continue_()
+    except ContinueError:
+        why = "the last answer is whole" if session.messages else "the session is empty"
+        notice(f"there is nothing to continue: {why}. Say what is to be done next.")
         return 1
     return 0
 
