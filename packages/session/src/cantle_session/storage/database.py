@@ -50,6 +50,8 @@ Statement: TypeAlias = "tuple[str, Sequence[Value]]"
 
 _FIRST_PAGE, _LARGEST_PAGE = 64, 4096
 """Lines that are fetched at once, first and at most: more only while they are small."""
+_MOST_VALUES = 900
+"""In one statement; older versions of SQLite take 999."""
 _PAGE_BYTES = 1 << 20
 _INDEX_STEP = 512
 """Lines that go into the index in one transaction: few enough that nobody waits long for its end."""
@@ -232,11 +234,13 @@ class DatabaseStorage:
             yield from [keyed for keyed in _spoken(page) if keyed[0] not in own]
 
     def read(self, keys: Sequence[int]) -> Iterator[bytes]:
-        for at in range(0, len(keys), _FIRST_PAGE):
-            rows = [_row(self._key(), number) for number in keys[at : at + _FIRST_PAGE]]
+        at, size = 0, _FIRST_PAGE
+        while at < len(keys):
+            rows = [_row(self._key(), number) for number in keys[at : at + size]]
             marks = ", ".join("?" * len(rows))
             found = self._rows(f"SELECT row, line FROM cantle_lines WHERE row IN ({marks})", *rows)
             lines = {_int(row): _bytes(line) for row, line in found}
+            at, size = at + size, min(_next_size(size, list(lines.items())), _MOST_VALUES)
             for row in rows:
                 if row not in lines:
                     raise self._is_gone()

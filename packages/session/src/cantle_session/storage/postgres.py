@@ -289,13 +289,17 @@ def _run(connection: psycopg.Connection, statement: str, values: Sequence[Value]
 
 
 def _begin(connection: psycopg.Connection, session: int | None) -> Row | None:
-    with connection.pipeline():
+    if session is None:
         connection.execute("BEGIN")
-        if session is None:
-            return None
-        statement = "SELECT lines, size, latest, facts FROM cantle_sessions WHERE session = %s FOR UPDATE"
-        found: Row | None = connection.execute(statement, (session,)).fetchone()
-        return found
+        return None
+    # Both in one round trip, which statements with values would not be.
+    statement = (
+        f"SELECT lines, size, latest, facts FROM cantle_sessions WHERE session = {session:d} FOR UPDATE"
+    )
+    cursor = connection.execute(f"BEGIN; {statement}", prepare=False)
+    cursor.nextset()
+    found: Row | None = cursor.fetchone()
+    return found
 
 
 def _join(connection: psycopg.Connection, session: int) -> bool:
