@@ -362,7 +362,7 @@ def test_any_sequence_of_operations_keeps_the_tree(
     Here.from_its_end = from_its_end
     if from_its_end:
         monkeypatch.setattr("cantle_session.kept.LARGE", 0)
-    examples, steps = samples(300, 10), samples(50, 25)
+    examples, steps = samples(150, 8), samples(40, 25)
     run_state_machine_as_test(
         Here, settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None)
     )
