@@ -64,7 +64,7 @@ def move_session(
 
 
 def _move_in_database(location: str, header: SessionHeader) -> None:
-    from cantle_session.storage.database import DatabaseStore
+    from cantle_session.storage.database_store import DatabaseStore
 
     with closing(open_store(location.rpartition("#")[0])) as store:
         assert isinstance(store, DatabaseStore)

@@ -14,7 +14,7 @@ from cantle_ai.content import TextContent
 from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.session import Session
-from cantle_session.storage.database import DatabaseStore
+from cantle_session.storage.database_store import DatabaseStore
 from cantle_session.storage.folder_store import FolderStore
 from cantle_session.storage.store import open_store
 from packages.session.tests.storage.backends import Place, child, told

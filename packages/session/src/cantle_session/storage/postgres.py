@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from cantle_session.errors import SessionFileError
-from cantle_session.storage.database import DatabaseStore, Head, Row, Statement, Value
+from cantle_session.storage.database import Head, Row, Statement, Value
+from cantle_session.storage.database_store import DatabaseStore
 
 if TYPE_CHECKING:
     import psycopg

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 from cantle_ai.system_errors import reason_of
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import make_folder
-from cantle_session.storage.database import DatabaseStore, Head, Row, Statement, Value
+from cantle_session.storage.database import Head, Row, Statement, Value
+from cantle_session.storage.database_store import DatabaseStore
 
 if TYPE_CHECKING:
     import sqlite3
