@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
 import subprocess
 import threading
@@ -65,7 +64,7 @@ class Rpc:
         """Send a command without waiting. Returns its id."""
         assert self._process.stdin is not None
         self._number += 1
-        line = json.dumps({"id": f"r{self._number}", "type": kind, **fields}) + os.linesep
+        line = json.dumps({"id": f"r{self._number}", "type": kind, **fields}) + "\n"
         self._process.stdin.write(line.encode())
         self._process.stdin.flush()
         return f"r{self._number}"
