@@ -209,8 +209,20 @@ class Note(CustomMessage, frozen=True, kw_only=True):
 
 @pytest.mark.parametrize(
     "messages",
-    [[], [Note()], [UserMessage("hi"), answer()], [UserMessage("hi"), answer(), Note()]],
-    ids=["empty", "nothing shown", "answer", "answer and a note"],
+    [
+        [],
+        [Note()],
+        [UserMessage("hi"), answer()],
+        [UserMessage("hi"), answer(), Note()],
+        [UserMessage("hi"), answer(), ToolResultMessage("c1", "bash", [TextContent("out")])],
+    ],
+    ids=[
+        "empty",
+        "nothing shown",
+        "answer",
+        "answer and a note",
+        "answer and a result that it did not ask for",
+    ],
 )
 async def test_continue_refuses_where_there_is_nothing_to_answer(messages: list[AgentMessage]):
     with pytest.raises(ContinueError, match="Nothing to continue: the transcript"):

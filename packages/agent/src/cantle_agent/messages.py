@@ -96,13 +96,30 @@ def unanswered(
 
 
 def last_shown(messages: Sequence[AgentMessage]) -> AgentMessage | None:
-    """The last message that a model is shown; None when it is shown nothing."""
-    for message in reversed(messages):
-        if isinstance(message, UserMessage | AssistantMessage | ToolResultMessage) or (
+    """The last message that a model is shown, or an answer that failed; None when it is shown nothing.
+
+    A result is shown where the answer before it asked for it, which a change of that answer may have taken back.
+    """
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if isinstance(message, ToolResultMessage):
+            if _asked_for(messages, place):
+                return message
+        elif isinstance(message, UserMessage | AssistantMessage) or (
             isinstance(message, CustomMessage) and message.to_llm() is not None
         ):
             return message
     return None
+
+
+def _asked_for(messages: Sequence[AgentMessage], place: int) -> bool:
+    """Whether the answer before the result there has its call."""
+    result = messages[place]
+    while place > 0 and isinstance(result, ToolResultMessage):
+        place -= 1
+        if isinstance(answer := messages[place], AssistantMessage):
+            return any(call.id == result.tool_call_id for call in answer.tool_calls)
+    return False
 
 
 def usage_of(messages: Iterable[AgentMessage]) -> Usage:
