@@ -55,6 +55,7 @@ def test_a_branch_is_chosen_where_it_leaves(scripts, browser, exported):
         assert visit.shown("article >> text=Try the second one.")
         assert not visit.shown("text=High water is now at")
         assert visit.shown("text=degrees an hour"), "what both branches have stays"
+        assert visit.shown("footer.end")
         visit.page.locator(".ways a:visible", has_text="Then the first one").first.click()
         assert visit.shown("text=High water is now at")
         assert not visit.shown("article >> text=Try the second one.")

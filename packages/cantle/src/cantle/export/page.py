@@ -48,10 +48,11 @@ def _parts(header: SessionHeader, title: str, conversation: Conversation, chain:
     yield _head(title)
     yield _body_start(conversation, chain)
     yield _introduction(header, title, numbers, branches(chain), len(conversation.entries))
-    if conversation.entries:
-        yield from conversation.pieces(chain)
-    else:
+    yield Html('<div class="talk">')
+    yield from conversation.pieces(chain)
+    if not conversation.entries:
         yield tag("p", text("Nothing has been said in this session."), class_="aside")
+    yield Html("</div>")
     yield _END
 
 
