@@ -6,6 +6,7 @@ import re
 import stat
 import subprocess
 import sys
+import tracemalloc
 import uuid
 
 import pytest
@@ -14,8 +15,10 @@ from cantle_ai.content import TextContent
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage, encode_message
 from cantle_session.entries import ModelChangeEntry
 from cantle_session.errors import SessionFileError
+from cantle_session.fates import fates
 from cantle_session.folders import session_folder
 from cantle_session.session import Session
+from cantle_session.stats import session_stats
 from packages.session.tests.support import conversation, entries_on_disk, file_of, texts
 
 
@@ -173,6 +176,27 @@ def test_ids_are_unique_and_an_entry_is_found_by_its_id(tmp_path):
 
 
 @pytest.mark.parity("sessions.name")
+def test_entries_are_gone_through_one_by_one(tmp_path):
+    with Session.create(tmp_path, tmp_path) as session:
+        for number in range(400):
+            session.append_message(UserMessage(f"{number} " + "x" * 20_000))
+        session.append_label(session.entries()[0].id, "first")
+        session.append_compaction("Numbers.", None, 1)
+        tracemalloc.start()
+        try:
+            walked, hidden = sum(1 for _ in session.walk()), sum(1 for _ in fates(session))
+            branches = session_stats(session).branches
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert (walked, hidden, branches) == (402, 402, 1)
+        assert peak < 4_000_000  # of the 8 that it holds
+        assert list(session.walk()) == session.path()
+        assert [entry.type for entry in session.walk(kind="label")] == ["label"]
+        with pytest.raises(KeyError):
+            session.walk("none")
+
+
 def test_the_latest_name_counts_and_an_empty_one_takes_it_away(tmp_path):
     session = make(tmp_path)
     assert session.name is None

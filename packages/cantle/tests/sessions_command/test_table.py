@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import unicodedata
 
 import pytest
@@ -48,6 +49,23 @@ def test_cells_stand_under_one_another_however_wide_their_characters_are(
         "e\u0301       12\n"
     )  # fmt: skip
     assert table([]) == ""
+
+
+def test_what_takes_no_column_is_not_counted() -> None:
+    for text in ("ab\u200d\ufe0f\u2060\u0301", "\u2764\ufe0f!"):
+        assert cut(text, 2) == text
+    assert cut("x\u0301" * 5, 4) == "x\u0301" * 3 + "…"
+
+
+def test_of_a_long_cell_a_table_holds_no_more_than_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    tracemalloc.start()
+    try:
+        text = table((str(number), f"{number} " + "é" * 10_000) for number in range(1000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert text.count("\n") == 1000 and peak < 3_000_000
 
 
 @pytest.mark.parametrize(

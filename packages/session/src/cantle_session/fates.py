@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -35,14 +35,17 @@ class EntryFate(Struct, frozen=True):
     tokens: int
 
 
-def fates(session: Session) -> list[EntryFate]:
-    """The entries from the root to the session's leaf, each with its fate. Reads all of them."""
+def fates(session: Session) -> Iterator[EntryFate]:
+    """The entries from the root to the session's leaf, each with its fate. Reads all of them, one after the other."""
     projected = session.projected()
     in_view = {place.entry.id: place for place in projected}
     sent = {place.entry.id for place in sent_messages(projected)}
-    path = session.path()
-    edits = {entry.target_id: entry.replacement for entry in path if isinstance(entry, ContextEditEntry)}
-    return [_fate(entry, in_view.get(entry.id), sent, edits) for entry in path]
+    edits = {
+        entry.target_id: entry.replacement
+        for entry in session.walk(kind="context_edit")
+        if isinstance(entry, ContextEditEntry)
+    }
+    return (_fate(entry, in_view.get(entry.id), sent, edits) for entry in session.walk())
 
 
 def _fate(

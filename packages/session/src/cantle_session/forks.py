@@ -54,7 +54,7 @@ def fork_points(session: Session) -> list[ForkPoint]:
     """The user's messages on every branch, in the order in which they were written."""
     return [
         ForkPoint(entry.id, entry.message.text)
-        for entry in session.entries()
+        for entry in session.walk(whole=True)
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and entry.message.text
     ]
 

@@ -212,7 +212,21 @@ class Session:
 
     def entries(self) -> list[Entry]:
         """All entries, in the order in which they were written."""
-        return list(self._kept.load(range(len(self._kept.history))))
+        return list(self.walk(whole=True))
+
+    def walk(
+        self, leaf_id: str | None = None, *, whole: bool = False, kind: str | None = None
+    ) -> Iterator[Entry]:
+        """The entries of :meth:`path`, or with `whole` of :meth:`entries`, each decoded when it is its turn; with
+        `kind`, only those of this type. `warnings` tells all that is wrong with them from the start.
+
+        Raises KeyError when there is no entry `leaf_id`.
+        """
+        positions = self._positions(leaf_id, whole=whole)
+        if kind is not None:
+            kinds = self._kept.history.tree.kinds
+            positions = [position for position in positions if kinds[position] == kind]
+        return self._kept.load(positions)
 
     def links(self) -> Iterator[Link]:
         """Type, id and parent of every entry, in the order in which they were written. None is decoded."""
@@ -235,11 +249,17 @@ class Session:
         """The lines of :meth:`path`, or with `whole` of :meth:`entries`, as they are kept: byte for byte, also where
         one is spoilt in front of its entry.
         """
-        positions = range(len(self._kept.history)) if whole else self._kept.path_to(leaf_id)
-        return self._kept.lines(positions)
+        return self._kept.lines(self._positions(leaf_id, whole=whole))
+
+    def _positions(self, leaf_id: str | None, *, whole: bool) -> Sequence[int]:
+        return range(len(self._kept.history)) if whole else self._kept.path_to(leaf_id)
 
     def parent(self, entry_id: str) -> str | None:
         """The entry that this one follows; None for a root. Raises KeyError when there is no such entry."""
+        if (tail := self._kept.tail) is not None:
+            for link in reversed(tail.links[1:]):  # what the first one follows was not read
+                if link.id == entry_id:
+                    return link.parent_id
         position = self._kept.position(entry_id)
         return self._kept.id_at(self._kept.history.tree.parent(position))
 
@@ -264,7 +284,7 @@ class Session:
         """The marks that entries have, by their ids. Those of entries that are not here are left out."""
         found: dict[str, str] = {}
         tree = self._kept.history.tree
-        for entry in self._kept.load([at for at, kind in enumerate(tree.kinds) if kind == "label"]):
+        for entry in self.walk(whole=True, kind="label"):
             if isinstance(entry, LabelEntry):
                 found.pop(entry.target_id, None)
                 if entry.label and entry.target_id in tree:

@@ -52,7 +52,7 @@ class SessionStats(Struct, frozen=True, kw_only=True):
 def session_stats(session: Session) -> SessionStats:
     """The counts of one session. Reads every entry."""
     counts = _Counts()
-    for entry in session.entries():
+    for entry in session.walk(whole=True):
         counts.add(entry)
     return counts.stats()
 

@@ -67,7 +67,7 @@ def test_only_the_path_counts():
     add(session, says("this"))
     assert [fate.entry.id for fate in fates(session)] == [entry.id for entry in session.path()]
     session.reset_leaf()
-    assert fates(session) == []
+    assert list(fates(session)) == []
 
 
 def test_behind_a_compaction_a_failed_answer_was_not_summed_up_and_an_edit_still_counts():

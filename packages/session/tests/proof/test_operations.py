@@ -241,7 +241,7 @@ class Operations(RuleBasedStateMachine):
     def each_entry_of_the_path_has_its_fate(self) -> None:
         if self.steps % 3:
             return
-        found = fates(self.session)
+        found = list(fates(self.session))
         assert [each.entry.id for each in found] == self.ids_on_path()
         shown = {each.entry.id for each in found if each.fate in ("sent", "replaced")}
         assert shown == {place.entry.id for place in sent_messages(self.session.projected())}

@@ -15,12 +15,21 @@ __all__ = ["context_records", "context_table"]
 
 def context_table(session: Session) -> str:
     """A line for each entry of the branch where the session stands, and what is sent in all."""
-    found = fates(session)
-    rows = [("entry", "kind", "fate", "tokens", "what it holds"), *map(_row, found)]
-    sent = [each for each in found if each.fate in ("sent", "replaced")]
-    tokens = sum(each.tokens for each in sent)
-    total = f"{quantity(len(sent), 'entry')} of {len(found):,} sent, about {quantity(tokens, 'token')}"
-    return f"{table(rows, right=(3,))}\n{total}\n"
+    entries = sent = tokens = 0
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        nonlocal entries, sent, tokens
+        yield "entry", "kind", "fate", "tokens", "what it holds"
+        for each in fates(session):
+            entries += 1
+            if each.fate in ("sent", "replaced"):
+                sent += 1
+                tokens += each.tokens
+            yield _row(each)
+
+    shown = table(rows(), right=(3,))
+    total = f"{quantity(sent, 'entry')} of {entries:,} sent, about {quantity(tokens, 'token')}"
+    return f"{shown}\n{total}\n"
 
 
 def context_records(session: Session) -> Iterator[JsonObject]:

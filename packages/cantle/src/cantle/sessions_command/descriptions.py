@@ -32,11 +32,16 @@ from cantle_session.messages import (
 
 __all__ = ["describe"]
 
+_LOOKED_AT = 1000
+"""Characters that an entry is described by."""
+
 
 def describe(entry: Entry) -> tuple[str, str]:
-    """A word for the kind of `entry`, and what it holds: one line, as long as it may be, safe for a terminal."""
+    """A word for the kind of `entry`, and how what it holds begins: one line, longer than any terminal's, and safe
+    for one.
+    """
     kind, text = _described(entry)
-    return one_line(kind), one_line(text)
+    return one_line(kind), one_line(text.lstrip()[:_LOOKED_AT])
 
 
 def _described(entry: Entry) -> tuple[str, str]:

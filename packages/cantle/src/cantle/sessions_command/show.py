@@ -27,7 +27,7 @@ def show(options: argparse.Namespace) -> int:
     """Print the session's entries, the branch where it stands or all, and with `follow` those that come."""
     places = SessionPlaces.of(options.session_dir)
     with places.open(options.session) as session:
-        entries = session.entries() if options.tree else session.path()
+        entries = session.walk(whole=options.tree)
         for warning in session.warnings:  # known now that all was read
             warn(f"{warning}.")
         results = Results()
@@ -35,7 +35,14 @@ def show(options: argparse.Namespace) -> int:
             _say_records(results, session, entries, context=options.context)
         else:
             _say_head(results, session)
-            _say_entries(results, session, entries, options)
+            if options.context:
+                from cantle.sessions_command.context_table import context_table
+
+                results.say(context_table(session))
+            elif options.tree:
+                _say_tree(results, session, list(entries))
+            else:
+                _say_entries(results, session, entries)
         if options.follow:
             _follow(results, session, as_json=options.json)
         return results.code
@@ -53,34 +60,33 @@ def _say_head(results: Results, session: Session) -> None:
     results.say("".join(f"{name:<13}{one_line(value)}\n" for name, value in rows if value) + "\n")
 
 
-def _say_entries(
-    results: Results, session: Session, entries: Sequence[Entry], options: argparse.Namespace
-) -> None:
-    if options.context:
-        from cantle.sessions_command.context_table import context_table
+def _say_tree(results: Results, session: Session, entries: Sequence[Entry]) -> None:
+    labels, width = session.labels(), edge()
+    for entry, depth in _tree(session, entries):
+        results.say(_line(entry, labels, width, here=entry.id == session.leaf_id, depth=depth))
 
-        results.say(context_table(session))
-        return
-    labels = session.labels()
-    if options.tree:
-        for entry, depth in _tree(session, entries):
-            results.say(_line(entry, labels, here=entry.id == session.leaf_id, depth=depth))
-        return
+
+def _say_entries(results: Results, session: Session, entries: Iterable[Entry]) -> None:
+    labels, width = session.labels(), edge()
+    elsewhere = sum(1 for _ in session.links())
     for entry in entries:
-        results.say(_line(entry, labels))
-    elsewhere = sum(1 for _ in session.links()) - len(entries)
+        results.say(_line(entry, labels, width))
+        if results.code:
+            return
+        elsewhere -= 1
     if elsewhere > 0:
         are = "is" if elsewhere == 1 else "are"
         results.say(f"\n{quantity(elsewhere, 'entry')} more {are} on other branches: --tree shows them.\n")
 
 
-def _line(entry: Entry, labels: dict[str, str], *, here: bool = False, depth: int = 0) -> str:
+def _line(entry: Entry, labels: dict[str, str], width: int, *, here: bool = False, depth: int = 0) -> str:
+    """An entry in at most `width` columns, or a few more where it is moved far to the right."""
     kind, text = describe(entry)
     label = f"[{one_line(labels[entry.id])}] " if entry.id in labels else ""
     mark = "* " if here else ""
     indent = "  " * min(depth, _DEEPEST)
     line = f"{indent}{one_line(entry.id):<8}  {kind:<{_KIND_WIDTH}}  {mark}{label}{text}".rstrip()
-    return cut(line, max(edge(), len(indent) + _NARROWEST)) + "\n"
+    return cut(line, max(width, len(indent) + _NARROWEST)) + "\n"
 
 
 def _tree(session: Session, entries: Sequence[Entry]) -> Iterator[tuple[Entry, int]]:
@@ -106,7 +112,7 @@ def _tree(session: Session, entries: Sequence[Entry]) -> Iterator[tuple[Entry, i
             yield entry, 0
 
 
-def _say_records(results: Results, session: Session, entries: Sequence[Entry], *, context: bool) -> None:
+def _say_records(results: Results, session: Session, entries: Iterable[Entry], *, context: bool) -> None:
     """The header and the entries, or what becomes of them, one JSON object a line."""
     if context:
         from cantle.sessions_command.context_table import context_records
@@ -120,6 +126,8 @@ def _say_records(results: Results, session: Session, entries: Sequence[Entry], *
 def _say_lines(results: Results, records: Iterable[JsonObject]) -> None:
     for record in records:
         results.say(encode_json(record).decode("utf-8", "replace") + "\n")
+        if results.code:
+            return
 
 
 def _follow(results: Results, session: Session, *, as_json: bool) -> None:
@@ -130,7 +138,7 @@ def _follow(results: Results, session: Session, *, as_json: bool) -> None:
             if as_json:
                 _say_lines(results, [entry.to_json()])
             else:
-                results.say(_line(entry, {}))
+                results.say(_line(entry, {}, edge()))
             if code := results.code:
                 break
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from cantle.cli.arguments import terminal_columns
 
@@ -27,20 +28,22 @@ _HIDDEN = {
 
 def one_line(text: str) -> str:
     """The beginning of `text` on one line, with white space as single spaces and control characters as escapes."""
-    return " ".join(text[:_LOOKED_AT].split()).translate(_HIDDEN)
+    line = " ".join(text[:_LOOKED_AT].split())
+    return line if line.isprintable() else line.translate(_HIDDEN)
 
 
 def cut(text: str, width: int) -> str:
     """`text` in at most `width` columns of a terminal, with … where something is left out."""
-    if _columns_of(text) <= width:
-        return text
-    kept, left = [], width - 1
-    for character in text:
-        left -= _columns_of(character)
-        if left < 0:
-            break
-        kept.append(character)
-    return f"{''.join(kept).rstrip()}…"
+    if text[: width + 1].isascii():
+        return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
+    used = fitting = 0
+    for at, character in enumerate(text, 1):
+        used += _width(character)
+        if used < width:
+            fitting = at
+        elif used > width:
+            return f"{text[:fitting].rstrip()}…"
+    return text
 
 
 def edge(descriptor: int = 1) -> int:
@@ -48,16 +51,18 @@ def edge(descriptor: int = 1) -> int:
     return terminal_columns(descriptor, otherwise=_PIPED)
 
 
-def table(rows: Sequence[Sequence[str]], *, right: Collection[int] = (), columns: int | None = None) -> str:
+def table(rows: Iterable[Sequence[str]], *, right: Collection[int] = (), columns: int | None = None) -> str:
     """Rows of equally many cells under one another, the columns in `right` to the right; the last is cut where the
     line ends: at `columns`, or at stdout's :func:`edge`.
     """
-    if not rows:
+    end = columns or edge()
+    shown = [(*cells, cut(last, max(_NARROWEST, end))) for *cells, last in rows]  # no more is held of each
+    if not shown:
         return ""
-    widths = [max(map(_columns_of, column)) for column in list(zip(*rows, strict=True))[:-1]]
-    room = max(_NARROWEST, (columns or edge()) - sum(widths) - 2 * len(widths))
+    widths = [max(map(_columns_of, column)) for column in list(zip(*shown, strict=True))[:-1]]
+    room = max(_NARROWEST, end - sum(widths) - 2 * len(widths))
     lines = []
-    for *cells, last in rows:
+    for *cells, last in shown:
         padded = [
             _padded(cell, width, right=index in right)
             for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
@@ -99,15 +104,13 @@ def _padded(text: str, width: int, *, right: bool) -> str:
 
 def _columns_of(text: str) -> int:
     """How many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
+    return len(text) if text.isascii() else sum(map(_width, text))
 
-    return sum(
-        0
-        if combining(character) or character == "\u200d"
-        else 2
-        if east_asian_width(character) in "WF"
-        else 1
-        for character in text
-    )
+
+@lru_cache(maxsize=4096)
+def _width(character: str) -> int:
+    from unicodedata import category, east_asian_width
+
+    if category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
