@@ -77,6 +77,22 @@ def test_what_a_compaction_hides_is_not_read_to_go_on(tmp_path, monkeypatch):
         assert "the last 220 entries" in repr(session)
 
 
+def test_what_an_entry_at_the_end_follows_is_known_without_the_whole(tmp_path):
+    with Session.open(long_session(tmp_path / "s.jsonl")) as session:
+        leaf = session.leaf_id
+        added = session.append_custom("note")
+        way = [added.id, leaf, *(f"{number:08x}" for number in range(798, 581, -1))]
+        assert "the last 221 entries" in repr(session)
+        parents = [session.parent(entry_id) for entry_id in way[:200]]
+        assert "the last 221 entries" in repr(session)
+        whole = read_whole(session)
+        assert whole.messages
+        assert parents == [session.parent(entry_id) for entry_id in way[:200]]
+        assert parents[0] == leaf
+        with pytest.raises(KeyError):
+            session.parent("deadbeef")
+
+
 @pytest.mark.parametrize("levels", [(), ("high",), ("low", "high")])
 def test_the_end_says_what_the_whole_says(tmp_path, levels):
     with Session.open(long_session(tmp_path / "s.jsonl", levels=levels)) as session:

@@ -1,12 +1,14 @@
 """A conversation as one text."""
 
+import time
+
 import pytest
 
 from cantle_agent.messages import AgentMessage
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UnknownMessage, UserMessage
 from cantle_session.compaction.files import FileLists, without_lists
-from cantle_session.compaction.transcript import transcript
+from cantle_session.compaction.transcript import transcript, without_tags
 from cantle_session.messages import BashExecutionMessage
 from packages.session.tests.compaction.talk import calls, gives, says, user
 
@@ -106,6 +108,29 @@ def test_lists_end_a_summary_and_come_off_again():
     assert without_lists(text) == "notes"
     assert FileLists().text() == ""
     assert without_lists("notes on <read-files> and such") == "notes on <read-files> and such"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\n" * 200_000 + "x", "<read-files>\n" * 50_000 + "x", "<" + " " * 200_000 + "x"],
+    ids=["lines", "tags", "tag"],
+)
+def test_odd_summaries_and_messages_take_no_longer_than_they_are_long(text):
+    begin = time.process_time()
+    assert without_lists(text) == text
+    assert without_tags(text) == text
+    assert (
+        time.process_time() - begin < 2
+    )  # some milliseconds; minutes where it is looked at again from each place
+
+
+def test_lists_come_off_wherever_they_are_and_only_whole_ones():
+    lists = "<read-files>\na.py\n</read-files>"
+    assert without_lists(f"one\n\n{lists}\n\ntwo {lists} three\n<modified-files>\nb.py") == (
+        "one\n\ntwo three\n<modified-files>\nb.py"
+    )
+    assert without_lists(f"<modified-files>\n{lists}") == "<modified-files>"
+    assert without_lists("<read-files>\n</read-files>") == "<read-files>\n</read-files>"
 
 
 def test_long_lists_show_the_latest_and_remember_all():

@@ -20,6 +20,7 @@ from cantle_session.errors import SessionError
 if TYPE_CHECKING:
     from cantle.hub.compaction import Compactor
     from cantle_agent.agent import Agent
+    from cantle_session.session import Session
 
 __all__ = ["make_compaction"]
 
@@ -87,13 +88,20 @@ def _plan(compactor: Compactor) -> CompactionPlan:
 
 def _with_own_cut(compactor: Compactor, plan: CompactionPlan, own: OwnSummary) -> CompactionPlan:
     kept = own.first_kept_entry_id
-    if kept is UNSET:
+    if kept is UNSET or kept == plan.first_kept_entry_id:
         return plan
-    if kept is not None and kept not in {entry.id for entry in compactor.parts.session.path()}:
+    if kept is not None and not _on_path(compactor.parts.session, kept):
         raise CompactionError(
             f"before_compact failed: there is no entry {kept!r} on this branch to begin with."
         )
     return replace(plan, first_kept_entry_id=kept)
+
+
+def _on_path(session: Session, entry_id: str) -> bool:
+    try:
+        return session.common_ancestor(entry_id, session.leaf_id) == entry_id
+    except (KeyError, TypeError):  # no such entry, or no id at all
+        return False
 
 
 async def _ask(

@@ -24,7 +24,7 @@ __all__ = ["FileLists", "without_lists"]
 _READING = frozenset({"read"})
 _CHANGING = frozenset({"write", "edit"})
 _MOST_SHOWN = 200
-_LISTS = re.compile(r"\s*<(read-files|modified-files)>\n.*?\n</\1>", re.DOTALL)
+_OPENING = re.compile(r"<(read-files|modified-files)>\n")
 
 
 class FileLists(Struct, frozen=True):
@@ -88,7 +88,20 @@ class FileLists(Struct, frozen=True):
 
 def without_lists(summary: str) -> str:
     """A summary without the lists at its end: they are made anew."""
-    return _LISTS.sub("", summary)
+    kept: list[str] = []
+    at = 0
+    unclosed: set[str] = set()  # looked for once only: a model may write the same tag a thousand times
+    for opening in _OPENING.finditer(summary):
+        if opening.start() < at or opening[1] in unclosed:
+            continue
+        closing = f"\n</{opening[1]}>"
+        end = summary.find(closing, opening.end())
+        if end < 0:
+            unclosed.add(opening[1])
+        else:
+            kept.append(summary[at : opening.start()].rstrip())
+            at = end + len(closing)
+    return "".join((*kept, summary[at:]))
 
 
 def _list(name: str, paths: tuple[str, ...]) -> str:

@@ -28,7 +28,7 @@ _LABEL = re.compile(
     r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))(?=\[(?:User|Assistant|Assistant tool calls|Tool result)\]:)",
     re.MULTILINE,
 )
-_TAG = re.compile(r"<(?=\s*/?\s*(?:conversation|previous-summary)\b)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=\s*+/?+\s*+(?:conversation|previous-summary)\b)", re.IGNORECASE)
 
 
 def transcript(messages: Iterable[AgentMessage]) -> str:
