@@ -535,6 +535,16 @@ def test_a_session_is_deleted_when_it_is_meant(cli: Cli) -> None:
     assert [session["id"] for session in listed(cli)] == [other]
 
 
+def test_a_session_that_somebody_has_open_is_not_deleted(cli: Cli) -> None:
+    session_id = ask(cli, "Hello")
+    (file,) = cli.sessions()
+    with Session.open(file) as session:
+        refused(cli, "delete", "--yes", session_id, says="another process has this session open")
+        session.append_message(UserMessage("I am still here."))
+    said(cli, "delete", "--yes", session_id)
+    assert cli.sessions() == []
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"root:x:0:0:root:/root:/bin/sh\n", b'{"type":"message"}\n', b"\0\1"]
 )

@@ -331,6 +331,18 @@ def test_a_file_that_is_not_what_it_was_is_not_written_to(tmp_path, change):
 
 
 @posix
+@pytest.mark.parametrize("change", [os.unlink, lambda path: path.with_name("new").replace(path)])
+def test_who_follows_a_file_is_told_that_it_is_gone(tmp_path, change):
+    with Session.create(tmp_path, tmp_path) as session:
+        session.append_message(UserMessage("Hello"))
+        file = session.file
+        (tmp_path / "new").write_bytes(file.read_bytes())
+        with Session.open(file, reading=True) as reader:
+            change(file)
+            with pytest.raises(SessionFileError, match="no more of it can be seen"):
+                list(reader.follow(30))
+
+
 def test_a_lock_that_is_never_given_back_is_waited_for_and_then_named(tmp_path, monkeypatch):
     session = started(tmp_path)
     content, leaf = session.file.read_bytes(), session.leaf_id

@@ -52,8 +52,13 @@ def delete(options: argparse.Namespace) -> int:
     places = SessionPlaces.of(options.session_dir)
     locations = list(dict.fromkeys(map(places.find, options.sessions)))
     for location in locations:  # all of them, before any of them goes
-        with opened_source(location) as storage:
+        with opened_source(location, reading=False) as storage:
             header_of(storage)
+            if storage.shared():
+                raise SessionError(
+                    f"{one_line(location)}: another process has this session open, so nothing was deleted.",
+                    "End that one first.",
+                )
     if not options.yes:
         _ask(locations)
     results = Results()

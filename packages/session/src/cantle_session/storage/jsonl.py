@@ -38,6 +38,8 @@ _GUESS = 1 << 14
 """Bytes to read for a line of unknown length."""
 _LOOK_EVERY = 0.02
 """Seconds between two looks at a file that is followed. A look is one system call."""
+_CHECK_EVERY = 0.5
+"""Seconds after which a file that is followed and did not grow may be another one by now, or none."""
 _READ_WAIT = 0.5
 """Seconds to wait for the end of a write before reading; whoever only reads need not wait longer."""
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -168,23 +170,25 @@ class JsonlStorage:
 
     def wait(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
+        check = time.monotonic() + _CHECK_EVERY
         while (self._size() if self._reader is not None else 0) <= self._end:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            now = time.monotonic()
+            if now >= check and self._reader is not None:
+                self.check_in_place("no more of it can be seen")
+                check = now + _CHECK_EVERY
+            if now >= deadline:
                 return False
-            time.sleep(min(left, _LOOK_EVERY))
+            time.sleep(min(deadline - now, _LOOK_EVERY))
         return True
 
-    def check_in_place(self) -> None:
-        """Raise unless the file that is open is still the one at its path."""
+    def check_in_place(self, so: str = "nothing was written") -> None:
+        """Raise unless the file that is open is still the one at its path; `so` is what comes of it."""
         try:
             there, here = self._path.stat(), os.fstat(self._fd)
         except OSError as problem:
-            raise file_problem(self._path, "is not there any more, so nothing was written", problem) from None
+            raise file_problem(self._path, f"is not there any more, so {so}", problem) from None
         if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
-            text = (
-                "another program has put a different file in its place, so nothing was written; open it again"
-            )
+            text = f"another program has put a different file in its place, so {so}; open it again"
             raise SessionFileError(self._path, text)
 
     def shared(self) -> bool:
