@@ -121,6 +121,37 @@ def test_a_database_that_cannot_be_used_is_named_in_one_sentence(
     assert (cli.cwd / "notes.txt").read_text(encoding="utf-8") == "No database.\n" * 100
 
 
+@pytest.mark.parametrize(
+    ("words", "address"),
+    [
+        ("sessions show", "ann:s3cret@127.0.0.1:1/x"),
+        ("sessions show #abc", "ann:s3c/ret@127.0.0.1:1/x"),
+        ("sessions delete --yes #abc", "ann:s3cret@127.0.0.1:1/x"),
+        ("sessions repair #abc", "ann:s3cret@127.0.0.1:1/x"),
+        ("sessions import #abc", "ann:s3cret@127.0.0.1:1/x"),
+        ("--session -p hi", "ann:s3cret@127.0.0.1:1/x"),
+    ],
+)
+def test_no_command_says_the_password_of_an_address(cli: Cli, words: str, address: str) -> None:
+    pytest.importorskip("psycopg")
+    location = f"postgresql://{address}"
+    given = [f"{location}{word}" if word.startswith("#") else word for word in words.split()]
+    if "#" not in words:
+        given.insert(2 if given[0] == "sessions" else 1, location)
+    done = cli.run(*given)
+    assert done.returncode != 0
+    assert "postgresql://" in done.stderr
+    assert "Traceback" not in done.stderr and "s3c" not in done.stderr + done.stdout
+
+
+def test_a_session_is_deleted_by_a_location_with_a_password(cli: Cli, location: str) -> None:
+    shown = location
+    location = location.replace("cantle@", "cantle:s3cret@")
+    ask(cli, "hi", "--session-dir", location, "--session-id", "one")
+    said_ = said(cli, "delete", "--yes", f"{location}#one")
+    assert said_ == f"{shown}#one is gone for good: there is no bin here\n"
+
+
 def test_a_project_cannot_send_sessions_to_a_server(cli: Cli) -> None:
     (cli.cwd / "ok.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
     (cli.cwd / ".cantle").mkdir()

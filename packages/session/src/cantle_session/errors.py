@@ -19,12 +19,16 @@ class SessionError(Exception):
 class SessionFileError(SessionError):
     """`path` cannot be used as it is; `text` says why and what to do. What was on disk is still there.
 
-    `path` is a file, a folder, or the location of a database without its password.
+    `path` is a file, a folder, or the location of a database, of which a password is left out.
 
     The text stands inside a sentence: it ends without a full stop, which the door that prints it adds.
     """
 
     def __init__(self, path: Path | str, text: str) -> None:
+        if isinstance(path, str):
+            from cantle_session.addresses import without_passwords
+
+            path = without_passwords(path)
         super().__init__(f"{path}: {text}")
         self.path = path
         self.text = text

@@ -33,22 +33,6 @@ def test_without_its_package_it_says_what_to_install() -> None:
     assert "secret" not in shown and "postgresql://ann@db.example/notes" in shown
 
 
-@pytest.mark.parametrize(
-    ("location", "shown"),
-    [
-        ("postgresql://ann:s3cret@db.example/notes", "postgresql://ann@db.example/notes"),
-        ("postgres://ann:s3c:ret@db.example:5433", "postgresql://ann@db.example:5433"),
-        ("postgresql://db.example/notes?password=s3cret&user=ann", "postgresql://db.example/notes?user=ann"),
-        ("postgresql://db.example/notes?user=ann&password=s3cret", "postgresql://db.example/notes?user=ann"),
-        ("postgresql://db.example/notes?password=s3cret", "postgresql://db.example/notes"),
-        ("postgresql:///notes?host=%2Ftmp", "postgresql:///notes?host=%2Ftmp"),
-        ("postgresql://a:s3cret@one.example,two.example/x", "postgresql://a@one.example,two.example/x"),
-    ],
-)
-def test_no_location_shows_a_password(location: str, shown: str) -> None:
-    assert open_store(location).location == shown
-
-
 def test_what_is_behind_a_hash_is_no_part_of_a_stores_address() -> None:
     with pytest.raises(SessionFileError, match="%23") as caught:
         open_store("postgresql://ann:s3cret@db.example/notes#abc")

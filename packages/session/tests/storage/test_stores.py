@@ -167,6 +167,24 @@ def test_what_is_deleted_is_gone(place: Place) -> None:
         assert texts(session) == ["kept"]
 
 
+def test_a_location_is_known_however_it_is_written(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(place, "hi", 1, session_id="abc")
+    location = place.store.find("abc")
+    if place.name == "postgres":
+        other = location.replace("postgresql://cantle@", "postgres://cantle:s3cret@")
+    else:
+        monkeypatch.chdir(tmp_path)
+        other = location.replace(f"{tmp_path}{os.sep}", "")
+    assert other != location
+    with Session.open(other) as session:
+        assert texts(session) == ["hi"]
+    place.store.rename(other, "plum")
+    assert place.store.delete(other).location == location
+    assert place.store.sessions() == []
+
+
 def test_a_session_of_another_place_is_not_touched(place: Place, tmp_path: Path) -> None:
     if not place.is_database:
         return  # a folder takes any path

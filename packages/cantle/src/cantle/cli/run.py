@@ -178,11 +178,13 @@ def _go_on(options: argparse.Namespace) -> str | None:
         return 'cantle -c "go on"'
     from shlex import join
 
+    from cantle_session.addresses import without_passwords
+
     where = ["--session-dir", options.session_dir] if options.session_dir else []
     which = ["-c"]
     if options.session or options.session_id:
         which = ["--session", options.session] if options.session else ["--session-id", options.session_id]
-    return f'{join(["cantle", *where, *which])} "go on"'
+    return f'{join(["cantle", *map(without_passwords, [*where, *which])])} "go on"'
 
 
 def _names(listed: str | None) -> list[str] | None:

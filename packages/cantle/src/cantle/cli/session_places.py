@@ -72,11 +72,15 @@ class SessionPlaces:
         there is no such file.
         """
         if is_database(text):
-            if "#" not in text:
+            from cantle_session.addresses import without_passwords
+
+            store, mark, session_id = text.rpartition("#")
+            if not mark or not session_id:
                 raise SessionError(
-                    f"{text} names a place and no session in it.", "Put # and an id behind it."
+                    f"{without_passwords(text)} names a place and no session in it.",
+                    "Put # and an id behind it.",
                 )
-            return text
+            return f"{open_store(store).location}#{session_id}"  # without the password, which is remembered
         if self.names_place(text):
             path = user_path(text)
             if not present(path):

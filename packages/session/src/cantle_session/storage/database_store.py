@@ -53,9 +53,12 @@ class _Portion(Struct, frozen=True):
 class DatabaseStore:
     """The sessions of a database."""
 
-    def __init__(self, connect: Callable[[], Database]) -> None:
-        """`connect` gives a connection, which every open session has one of."""
+    def __init__(self, connect: Callable[[], Database], shown: Callable[[str], str]) -> None:
+        """`connect` gives a connection, which every open session has one of. `shown` gives what is shown of the
+        location of a store of this kind, however it is written.
+        """
         self._connect = connect
+        self._shown = shown
         self._database = connect()
 
     @property
@@ -164,7 +167,7 @@ class DatabaseStore:
             )
         finally:
             self._database.rollback()
-        return Deletion(location=location, to_bin=False)
+        return Deletion(location=f"{self.location}#{self._id_in(location)}", to_bin=False)
 
     def close(self) -> None:
         self._database.close()
@@ -173,7 +176,7 @@ class DatabaseStore:
 
     def _id_in(self, location: str) -> str:
         store, mark, session_id = location.rpartition("#")
-        if not mark or not session_id or store != self.location:
+        if not mark or not session_id or self._shown(store) != self.location:
             raise SessionFileError(location, f"it is no session of {self.location}")
         return session_id
 

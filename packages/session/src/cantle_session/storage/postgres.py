@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from cantle_session.addresses import NO_ADDRESS, passwords_in, without_passwords
 from cantle_session.errors import SessionFileError
 from cantle_session.storage.database import Head, Row, Statement, Value
 from cantle_session.storage.database_store import DatabaseStore
@@ -68,7 +69,7 @@ class PostgresStore(DatabaseStore):
 
     def __init__(self, location: str) -> None:
         shown, address = _shown_and_whole(location)
-        super().__init__(lambda: PostgresDatabase(shown, address))
+        super().__init__(lambda: PostgresDatabase(shown, address), without_passwords)
 
 
 class PostgresDatabase:
@@ -234,9 +235,12 @@ class PostgresDatabase:
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
         try:
-            wanted = {**_DEFAULTS, **conninfo_to_dict(self._address)}
+            wanted = {**_DEFAULTS, **conninfo_to_dict(self._address), "client_encoding": "UTF8"}
         except psycopg.Error as problem:
-            text = f"it is no address of a PostgreSQL database: {_words_of(problem)}"
+            reason = _words_of(problem)
+            for password in passwords_in(self._address):
+                reason = reason.replace(f'"{password}"', "a password")
+            text = f"it is no address of a PostgreSQL database: {reason}"
             raise SessionFileError(self._location, text) from None
         try:
             return psycopg.connect(**wanted, autocommit=True)
@@ -245,8 +249,6 @@ class PostgresDatabase:
             raise SessionFileError(self._location, text) from None
 
     def _prepare(self, connection: psycopg.Connection) -> None:
-        connection.execute(f"SET lock_timeout = '{_LOCK_TIMEOUT}'")
-        connection.execute("SET client_encoding = 'UTF8'")
         if not self._has_tables(connection):
             # Not in the transaction: one that waited for the lock would not see what was made meanwhile.
             connection.execute("SELECT pg_advisory_lock(%s)", (_TABLES_LOCK,))
@@ -263,9 +265,14 @@ class PostgresDatabase:
         self._missed = True
 
     def _has_tables(self, connection: psycopg.Connection) -> bool:
-        (said,) = connection.execute(
-            "SELECT obj_description(to_regclass('cantle_sessions'), 'pg_class')"
-        ).fetchone()
+        # Both in one round trip.
+        cursor = connection.execute(
+            f"SET lock_timeout = '{_LOCK_TIMEOUT}';"
+            " SELECT obj_description(to_regclass('cantle_sessions'), 'pg_class')",
+            prepare=False,
+        )
+        cursor.nextset()
+        (said,) = cursor.fetchone()
         if said is None:
             return False
         if said != _COMMENT:
@@ -305,16 +312,17 @@ def _begin(connection: psycopg.Connection, session: int | None) -> Row | None:
 
 def _join(connection: psycopg.Connection, session: int) -> bool:
     # The table's number is part of the lock: several schemas of a database may have sessions.
-    connection.execute(
-        "SELECT pg_advisory_lock_shared('cantle_sessions'::regclass::oid::bigint << 32 | %s)", (session,)
-    )
-    (others,) = connection.execute(
-        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
-        " AND classid = 'cantle_sessions'::regclass::oid AND objid = %s"
+    # In one round trip, as two statements: within one, the lock might come after the count.
+    cursor = connection.execute(
+        f"SELECT pg_advisory_lock_shared('cantle_sessions'::regclass::oid::bigint << 32 | {session:d});"
+        " SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
+        f" AND classid = 'cantle_sessions'::regclass::oid AND objid = {session:d}"
         " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         " AND pid <> pg_backend_pid()",
-        (session,),
-    ).fetchone()
+        prepare=False,
+    )
+    cursor.nextset()
+    (others,) = cursor.fetchone()
     return bool(others)
 
 
@@ -335,12 +343,12 @@ def _words_of(problem: psycopg.Error) -> str:
 def _shown_and_whole(location: str) -> tuple[str, str]:
     """The location without a password, and the address with it, which is remembered."""
     address = re.sub("^postgres://", "postgresql://", location)
-    shown = re.sub(r"(?<=//)([^:/?#@]*):[^/?#]*@", r"\1@", address)
-    shown = re.sub(r"[?&]password=[^&]*", "", shown)
-    if "?" not in shown:
-        shown = shown.replace("&", "?", 1)
-    if "#" in shown:
+    if "#" in address:
         text = "'#' stands in front of a session's id; write %23 where it is part of an address"
+        raise SessionFileError(without_passwords(address.partition("#")[0]), text)
+    shown = without_passwords(address)
+    if shown == NO_ADDRESS:
+        text = "it is no address of a PostgreSQL database; in a password write %40 for '@', %2F for '/' and %25 for '%'"
         raise SessionFileError(shown, text)
     if shown != address:
         _ADDRESSES[shown] = address

@@ -56,10 +56,14 @@ class SqliteStore(DatabaseStore):
     """The sessions of a SQLite file, which is made with the first of them."""
 
     def __init__(self, location: str) -> None:
-        path = Path(location.removeprefix("sqlite:")).expanduser().absolute()
+        path = _path_in(location)
         if not location.removeprefix("sqlite:") or path.name == "":
             raise SessionFileError(location, "it names no file; give a path behind 'sqlite:'")
-        super().__init__(lambda: SqliteDatabase(path))
+        super().__init__(lambda: SqliteDatabase(path), lambda other: f"sqlite:{_path_in(other)}")
+
+
+def _path_in(location: str) -> Path:
+    return Path(location.removeprefix("sqlite:")).expanduser().absolute()
 
 
 class SqliteDatabase:
