@@ -224,3 +224,25 @@ def test_collecting_garbage_is_switched_on_again_when_projecting_fails(tmp_path)
     with pytest.raises(OSError):
         projection.project(projection.PathView(["message"], ["a"], load))
     assert gc.isenabled()
+
+
+def test_no_entry_is_loaded_twice_and_far_ones_in_few_portions(tmp_path):
+    session = opened(
+        tmp_path / "s.jsonl", HEADER, *chain(*(said(user(str(number))) for number in range(3000)))
+    )
+    view = session._kept.view()
+    asked = []
+
+    def load(indexes):
+        asked.append(list(indexes))
+        return view.load(indexes)
+
+    assert len(projection.project(projection.PathView(view.kinds, view.ids, load)).messages) == 3000
+    loaded = [index for indexes in asked for index in indexes]
+    assert sorted(loaded) == list(range(3000))
+    asked.clear()
+    session.append_compaction("sum", None, 5)
+    view = session._kept.view()
+    assert projection.project(projection.PathView(view.kinds, view.ids, load)).model is None
+    assert len(list(filter(None, asked))) < 25
+    assert sum(map(len, asked)) == 3001

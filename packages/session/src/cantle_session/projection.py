@@ -16,6 +16,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from msgspec import Struct
 
@@ -54,6 +55,8 @@ __all__ = [
 _KEPT = frozenset({"message", "custom_message", "branch_summary"})
 _SHOWN = _KEPT | {"compaction"}
 _NOTHING = (0, None)
+_LARGEST_PORTION = 256
+"""Entries that are loaded at once on the way back, at most."""
 
 
 class SessionContext(Struct, frozen=True):
@@ -96,17 +99,33 @@ class PathView(Struct, frozen=True):
     """The entries at these indexes of the path."""
 
     def backwards(self, kind: str) -> Iterator[tuple[int, Entry]]:
-        """The entries of this kind with their indexes, the last first, each loaded when it is asked for."""
-        for index in range(len(self.kinds) - 1, -1, -1):
-            if self.kinds[index] == kind:
-                (entry,) = self.load([index])
-                yield index, entry
+        """The entries of this kind with their indexes, the last first. More and more are loaded at once: the first is
+        most often enough, and where it is not, a database should not be asked for each.
+        """
+        indexes = (index for index in range(len(self.kinds) - 1, -1, -1) if self.kinds[index] == kind)
+        size = 1
+        while portion := list(islice(indexes, size)):
+            yield from zip(portion, self.load(portion), strict=True)
+            size = min(4 * size, _LARGEST_PORTION)
 
 
 def project(path: PathView) -> SessionContext:
     """The context at the end of `path`."""
+    path = _loaded_once(path)
     messages = [shown.message for shown in projected(path)]
     return SessionContext(messages, _model(path), _thinking_level(path))
+
+
+def _loaded_once(path: PathView) -> PathView:
+    """The same path, of which no entry is loaded twice."""
+    known: dict[int, Entry] = {}
+
+    def load(indexes: Sequence[int]) -> Iterable[Entry]:
+        missing = [index for index in indexes if index not in known]
+        known.update(zip(missing, path.load(missing), strict=True))
+        return (known[index] for index in indexes)
+
+    return PathView(path.kinds, path.ids, load)
 
 
 def projected(path: PathView) -> list[Projected]:
