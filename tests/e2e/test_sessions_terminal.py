@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from cantle_ai.messages import UserMessage
+from cantle_session.forks import fork_points
 from cantle_session.session import Session
-from tests.e2e.test_sessions_command import SCRIPT, listed
+from tests.e2e.test_sessions_command import SCRIPT, ask, listed
 from tests.support.cli import TIMEOUT, Cli
 
 if sys.platform == "win32":
@@ -34,7 +35,7 @@ def cli(cli: Cli) -> Cli:
     """A folder with a session about bees, and a later one about ants."""
     cli = folder(cli, cli.cwd)
     for text in ("About bees.", "About ants."):
-        assert cli.run(*SCRIPTED, "-p", text).returncode == 0
+        ask(cli, text)
     return cli
 
 
@@ -78,7 +79,7 @@ def test_words_narrow_the_list(cli: Cli) -> None:
 def test_a_session_of_another_folder_goes_on_there(cli: Cli, tmp_path: Path, start: str) -> None:
     other = folder(cli, tmp_path / "other")
     if start == "a folder with sessions":
-        assert other.run(*SCRIPTED, "-p", "About wasps.").returncode == 0
+        ask(other, "About wasps.")
     with at_a_terminal(other, *SCRIPTED, "-r", "Go on.") as screen:
         screen.until("words to look for.*: ")
         if start == "a folder with sessions":
@@ -138,3 +139,15 @@ def test_deleting_asks_first(cli: Cli, answer: str, left: int) -> None:
         screen.type(answer)
         assert screen.end() == (0 if left == 1 else 1)
     assert len(listed(cli)) == left
+
+
+def test_what_a_session_holds_does_not_command_the_terminal(cli: Cli) -> None:
+    text = "Again:\x1b[2J\x1b]0;title\x07\n\tnow\u202e"
+    session_id = ask(cli, "Hello", text)
+    (session,) = [session for session in listed(cli) if session["id"] == session_id]
+    with Session.open(session["location"]) as opened:
+        entry_id = fork_points(opened)[-1].entry_id
+    with at_a_terminal(cli, "sessions", "fork", session_id, "--before", entry_id) as screen:
+        assert screen.end() == 0
+    assert screen.text.endswith("\n\nAgain:\\x1b[2J\\x1b]0;title\\x07\n\tnow\\u202e\n")
+    assert cli.run("sessions", "fork", session_id, "--before", entry_id).stdout.endswith(f"\n\n{text}\n")

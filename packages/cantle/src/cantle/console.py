@@ -6,13 +6,19 @@ import io
 import os
 import sys
 
-__all__ = ["READER_GONE", "Results", "notice", "open_missing_streams", "say_aside", "warn"]
+__all__ = ["HIDDEN", "READER_GONE", "Results", "notice", "open_missing_streams", "say_aside", "warn"]
 
 READER_GONE = 141
 """Exit code when nobody reads stdout any more: what a shell says of a program that SIGPIPE ended. Nothing is printed."""
 
-_COMMANDS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
-"""Control characters, which a terminal obeys, as escapes, which it shows."""
+HIDDEN = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (*range(32), *range(127, 160), 0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}  # fmt: skip
+"""What a terminal obeys instead of showing it, and what turns a line's direction round: as escapes, which it shows."""
+
+_COMMANDS = {code: escape for code, escape in HIDDEN.items() if code not in (9, 10)}
+"""The same in what may have several lines."""
 
 
 class Results:
@@ -40,6 +46,10 @@ class Results:
             self.code = 1
         if self.code:
             _discard(sys.stdout.fileno())
+
+    def show(self, text: str) -> None:
+        """Write `text` for a program as it is, and for a person so that a terminal obeys nothing in it."""
+        self.say(text.translate(_COMMANDS) if sys.stdout.isatty() else text)
 
 
 def notice(text: str) -> None:

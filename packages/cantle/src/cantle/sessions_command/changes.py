@@ -35,7 +35,7 @@ def move(options: argparse.Namespace) -> int:
         place = places.place_for(folder)
     moved = move_session(location, place, cwd=folder)
     results = Results()
-    results.say(f"{moved}\n")
+    results.show(f"{moved}\n")
     return results.code
 
 
@@ -66,7 +66,7 @@ def delete(options: argparse.Namespace) -> int:
         with closing(_store_of(location)) as store:
             deletion = store.delete(location)
         how = "is in the bin" if deletion.to_bin else "is gone for good: there is no bin here"
-        results.say(f"{one_line(location)} {how}\n")
+        results.show(f"{location} {how}\n")
     return results.code
 
 

@@ -32,7 +32,7 @@ def fork(options: argparse.Namespace) -> int:
             record = {"id": forked.id, "location": forked.location, "text": text}
             results.say(json.dumps(record) + "\n")
         else:
-            results.say(f"{forked.id}\n" if text is None else f"{forked.id}\n\n{text}\n")
+            results.show(f"{forked.id}\n" if text is None else f"{forked.id}\n\n{text}\n")
     return results.code
 
 
@@ -95,7 +95,7 @@ def repair(options: argparse.Namespace) -> int:
     for problem in found.problems:
         results.say(f"{one_line(str(problem))}\n")
     if found.copy is None:
-        results.say(f"{found.file} is sound.\n")
+        results.show(f"{found.file} is sound.\n")
     else:
-        results.say(f"{found.copy}: a sound copy with {quantity(found.entries, 'entry')}\n")
+        results.show(f"{found.copy}: a sound copy with {quantity(found.entries, 'entry')}\n")
     return results.code

@@ -37,7 +37,7 @@ def export(options: argparse.Namespace) -> int:
         for warning in session.warnings:  # known now that all was read
             warn(f"{warning}.")
     results = Results()
-    results.say(f"{target}\n")
+    results.show(f"{target}\n")
     return results.code
 
 

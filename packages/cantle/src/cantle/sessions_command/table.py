@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from cantle.cli.arguments import terminal_columns
+from cantle.console import HIDDEN
 
 __all__ = ["cut", "edge", "local_time", "one_line", "quantity", "size_of", "table"]
 
@@ -19,17 +20,11 @@ _PIPED = 200
 _LOOKED_AT = 4000
 """Characters of a text that one line is made of: more than any terminal shows."""
 
-_HIDDEN = {
-    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-    for code in (*range(32), *range(127, 160), 0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-}  # fmt: skip
-"""What a terminal obeys instead of showing it, and what turns a line's direction round: as escapes."""
-
 
 def one_line(text: str) -> str:
     """The beginning of `text` on one line, with white space as single spaces and control characters as escapes."""
     line = " ".join(text[:_LOOKED_AT].split())
-    return line if line.isprintable() else line.translate(_HIDDEN)
+    return line if line.isprintable() else line.translate(HIDDEN)
 
 
 def cut(text: str, width: int) -> str:
