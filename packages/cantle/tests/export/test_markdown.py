@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -29,6 +29,8 @@ def markdown_of(story: Story, folder, **options) -> str:
 
 
 @given(LINES | st.sampled_from(ATTACKS))
+@example("`\ntext `<b>` <i>")
+@example("| ` | <b> ` |\n|---|---|")
 def test_contained_text_opens_nothing(source):
     page = READER.parse(f"{contained(source)}\n\nAFTER\n")
     assert [token.type for token in page if token.type == "html_block"] == []

@@ -7,6 +7,7 @@ that was left open is closed.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,17 @@ def contained(source: str) -> str:
     source = clean(source).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if len(source) > _LONGEST:
         return fenced(source)
+    for without_tags in (_outside_code, _everywhere):
+        shown = _mended(source, without_tags)
+        if not _has_html(shown):
+            return shown
+    return fenced(source)
+
+
+def _mended(source: str, without_tags: Callable[[str], str]) -> str:
+    """`source` with its tags taken by `without_tags`, its headings lower, and its last block of code closed."""
     lines = source.split("\n")
-    tokens = _parser().parse(source)
+    tokens = _parser(html=False).parse(source)
     code: set[int] = set()
     headings: dict[int, str] = {}
     for token in tokens:
@@ -42,13 +52,23 @@ def contained(source: str) -> str:
             code.update(range(*token.map))
         elif token.map and token.type == "heading_open" and token.markup.startswith("#"):
             headings[token.map[0]] = token.markup
-    shown = [line if number in code else _without_tags(line) for number, line in enumerate(lines)]
+    shown = [line if number in code else without_tags(line) for number, line in enumerate(lines)]
     for number, signs in headings.items():
         deeper = "#" * min(len(signs) + 2, 6)
         shown[number] = shown[number].replace(signs, deeper, 1)
     if tokens and (end := _missing_end(tokens[-1], lines)):
         shown.append(end)
     return "\n".join(shown)
+
+
+def _has_html(source: str) -> bool:
+    """Whether a reader would find a tag: code can span lines and end where a line alone does not tell."""
+    if "<" not in source:
+        return False
+    return any(
+        token.type == "html_block" or any(child.type == "html_inline" for child in token.children or ())
+        for token in _parser(html=True).parse(source)
+    )
 
 
 def escaped(words: str) -> str:
@@ -69,17 +89,19 @@ def quoted(block: str) -> str:
     return "\n".join(f"> {line}" if line else ">" for line in block.split("\n"))
 
 
-def _without_tags(line: str) -> str:
-    if "<" not in line:
-        return line
-    if len(line) > _LONGEST_LINE:
-        return _TAG.sub("&lt;", line)
+def _everywhere(line: str) -> str:
+    return _TAG.sub("&lt;", line)
+
+
+def _outside_code(line: str) -> str:
+    if "<" not in line or "`" not in line or len(line) > _LONGEST_LINE:
+        return _everywhere(line)
     parts: list[str] = []
     done = 0
     for span in _SPAN.finditer(line):
-        parts += (_TAG.sub("&lt;", line[done : span.start()]), span[0])
+        parts += (_everywhere(line[done : span.start()]), span[0])
         done = span.end()
-    parts.append(_TAG.sub("&lt;", line[done:]))
+    parts.append(_everywhere(line[done:]))
     return "".join(parts)
 
 
@@ -93,9 +115,8 @@ def _missing_end(last: Token, lines: list[str]) -> str:
     return "" if closed else last.markup
 
 
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
+@lru_cache(maxsize=2)
+def _parser(*, html: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # Without HTML, as there is none any more in what is written.
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
+    return MarkdownIt("commonmark", {"html": html}).enable("table")

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-__all__ = ["Language", "language", "language_of"]
+__all__ = ["LANGUAGES", "Language", "language", "language_of"]
 
 
 class Language(Struct, frozen=True):
@@ -183,6 +183,8 @@ _ROWS = {
     "xml": _Row("percent tag attribute value"),
     "yaml": _Row("word-hash yaml-key strings number word", calls=False),
 }  # fmt: skip
+LANGUAGES = tuple(_ROWS)
+"""The names of all."""
 _CONSTANTS = frozenset("true false null nil None True False undefined NULL NaN this self cls".split())
 _OTHER_NAMES = {
     other: name
