@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TypeGuard
 
 from cantle_session.stamps import file_stamp
 
@@ -62,7 +63,7 @@ def session_file_name(timestamp: str, session_id: str) -> str:
     return f"{stamp}_{session_id}.jsonl"
 
 
-def is_database(location: str | os.PathLike[str]) -> bool:
+def is_database(location: str | os.PathLike[str]) -> TypeGuard[str]:
     """Whether a location names a database, or a session in one; else it is a path."""
     return isinstance(location, str) and location.startswith(("sqlite:", "postgresql://", "postgres://"))
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from itertools import islice
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,14 +13,14 @@ from cantle_ai.messages import now_ms
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory
 from cantle_session.lines import encode_header
-from cantle_session.places import check_id, find_exactly, header_of, keep, opened_source
+from cantle_session.places import check_id, find_exactly, header_of, keep, with_header
 from cantle_session.stamps import new_session_id
+from cantle_session.storage.store import open_storage
 
 if TYPE_CHECKING:
     from cantle_session.places import Place
-    from cantle_session.storage.port import Storage
 
-__all__ = ["Imported", "behind", "import_session"]
+__all__ = ["Imported", "import_session"]
 
 
 class Imported(Struct, frozen=True, kw_only=True):
@@ -45,7 +44,7 @@ def import_session(
     can lie beside the one that it is a copy of. Raises :class:`~cantle_session.errors.SessionFileError` when the
     source is no session, or a session with its id is there already; then nothing is left behind.
     """
-    with opened_source(source) as storage:
+    with closing(open_storage(source, reading=True)) as storage:
         line, header = header_of(storage)
         if new_id:
             header = replace(header, id=new_session_id(now_ms()))
@@ -57,12 +56,5 @@ def import_session(
         if cwd is not None:
             header = replace(header, cwd=absolute_directory(cwd))
         changed = new_id or cwd is not None
-        location = keep(place, header, behind(encode_header(header) if changed else line, storage))
+        location = keep(place, header, with_header(encode_header(header) if changed else line, storage))
     return Imported(location=location, id=header.id, cwd=header.cwd)
-
-
-def behind(header: bytes, storage: Storage) -> Iterator[bytes]:
-    """The lines of a session behind another header."""
-    yield header
-    for _, line in islice(storage.lines(), 1, None):
-        yield line

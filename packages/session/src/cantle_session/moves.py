@@ -11,14 +11,12 @@ from msgspec.structs import replace
 
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory, is_database
-from cantle_session.imports import behind
 from cantle_session.lines import encode_header
-from cantle_session.places import check_id, find_exactly, header_of, is_same_file, keep, opened_source
+from cantle_session.places import check_id, find_exactly, header_of, is_same_file, keep, with_header
 from cantle_session.storage.jsonl import file_problem
-from cantle_session.storage.store import open_store
+from cantle_session.storage.store import open_database, open_storage, store_of
 
 if TYPE_CHECKING:
-    from cantle_session.entries import SessionHeader
     from cantle_session.places import Place
     from cantle_session.storage.port import Storage
 
@@ -35,7 +33,7 @@ def move_session(
     whole of it is in its new place, on the disk. Raises :class:`~cantle_session.errors.SessionFileError` when
     another process has the session open, or there is one with its id already; then nothing has changed.
     """
-    with opened_source(source, reading=False) as storage:
+    with closing(open_storage(source)) as storage:
         where = storage.path or storage.location
         if storage.shared():
             text = "another process has this session open, so it was left where it is; end that one first"
@@ -48,27 +46,20 @@ def move_session(
             text = f"the session {header.id} is there already, so this one was left where it is: {there}"
             raise SessionFileError(where, text)
         if there is not None and storage.path is None:
-            _move_in_database(storage.location, target)
+            with closing(open_database(storage.location.rpartition("#")[0])) as store:
+                store.move(storage.location, target)
             return there
         at_once = storage.path is not None and os.name != "nt"
         with storage.locked():
             for _ in storage.pull():
                 pass
-            lines = behind(line if target == header else encode_header(target), storage)
+            lines = with_header(line if target == header else encode_header(target), storage)
             kept = keep(place, target, lines, instead_of=storage.path)
             if at_once:
                 _remove(storage, kept)
     if not at_once:  # what is open or locked cannot go: a database's session, a file on Windows
         _remove(storage, kept)
     return kept
-
-
-def _move_in_database(location: str, header: SessionHeader) -> None:
-    from cantle_session.storage.database_store import DatabaseStore
-
-    with closing(open_store(location.rpartition("#")[0])) as store:
-        assert isinstance(store, DatabaseStore)
-        store.move(location, header)
 
 
 def _is_at(storage: Storage, location: str) -> bool:
@@ -93,5 +84,5 @@ def _remove(storage: Storage, kept: str) -> None:
 
 
 def _delete_in_database(location: str) -> None:
-    with closing(open_store(location.rpartition("#")[0])) as store:
+    with closing(store_of(location)) as store:
         store.delete(location)

@@ -1,10 +1,10 @@
-"""Sessions that are written whole, to a folder or a store, or read from there line by line."""
+"""Sessions that are written whole, to a folder or a store, from the lines of another one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,7 +14,6 @@ from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.folders import is_database, session_file_name
 from cantle_session.lines import decode_header
 from cantle_session.stamps import check_session_id
-from cantle_session.storage.jsonl import JsonlStorage
 from cantle_session.storage.store import open_storage, open_store
 from cantle_session.whole_files import write_whole
 
@@ -29,28 +28,12 @@ __all__ = [
     "header_of",
     "is_same_file",
     "keep",
-    "opened_source",
     "store_at",
+    "with_header",
 ]
 
 Place: TypeAlias = "str | os.PathLike[str] | SessionStore"
 """A folder that session files lie in, the location of a store, or a store."""
-
-
-@contextmanager
-def opened_source(location: str | os.PathLike[str], *, reading: bool = True) -> Iterator[Storage]:
-    """The lines of a session that is there. Without `reading`, others know that it is open, and it of them.
-
-    Raises :class:`SessionFileError` when it cannot be opened.
-    """
-    if is_database(location):
-        storage = open_storage(location)
-    else:
-        storage = JsonlStorage.open(Path(location).absolute(), reading=reading)
-    try:
-        yield storage
-    finally:
-        storage.close()
 
 
 def header_of(storage: Storage) -> tuple[bytes, SessionHeader]:
@@ -64,6 +47,13 @@ def header_of(storage: Storage) -> tuple[bytes, SessionHeader]:
     return line, header
 
 
+def with_header(header: bytes, storage: Storage) -> Iterator[bytes]:
+    """The lines of a session with this header in place of its own."""
+    yield header
+    for _, line in islice(storage.lines(), 1, None):
+        yield line
+
+
 def keep(
     place: Place, header: SessionHeader, lines: Iterable[bytes], *, instead_of: Path | None = None
 ) -> str:
@@ -73,13 +63,12 @@ def keep(
     belongs. An older version stays what it is in a file, and becomes the current one in a database.
     """
     if isinstance(place, str | os.PathLike):
-        if not is_database(place):
-            path = Path(place).absolute() / session_file_name(header.timestamp, header.id)
-            write_whole(path, lines, instead=is_same_file(path, instead_of))
-            return str(path)
-        assert isinstance(place, str)
-        with closing(open_store(place)) as store:
-            return keep(store, header, lines, instead_of=instead_of)
+        if is_database(place):
+            with closing(open_store(place)) as store:
+                return keep(store, header, lines, instead_of=instead_of)
+        path = Path(place).absolute() / session_file_name(header.timestamp, header.id)
+        write_whole(path, lines, instead=is_same_file(path, instead_of))
+        return str(path)
     storage = place.create(header)
     try:
         if storage.path is not None:
@@ -131,7 +120,7 @@ def _found(store: SessionStore, session_id: str) -> str | None:
         location = store.find(session_id)
     except SessionLookupError:
         return None
-    with opened_source(location) as storage:
+    with closing(open_storage(location, reading=True)) as storage:
         _, header = header_of(storage)
     return location if header.id == session_id else None
 

@@ -13,8 +13,8 @@ from cantle.errors import SessionError, UserError
 from cantle.paths import user_path, working_directory
 from cantle.sessions_command.table import local_time, one_line
 from cantle_session.folders import is_database
-from cantle_session.places import header_of, opened_source
-from cantle_session.storage.store import SessionStore, open_store
+from cantle_session.places import header_of
+from cantle_session.storage.store import open_storage, store_of
 
 __all__ = ["delete", "move", "rename"]
 
@@ -42,7 +42,7 @@ def move(options: argparse.Namespace) -> int:
 def rename(options: argparse.Namespace) -> int:
     """Give a session a name, or take it away."""
     location = SessionPlaces.of(options.session_dir).find(options.session)
-    with closing(_store_of(location)) as store:
+    with closing(store_of(location)) as store:
         store.rename(location, options.name)
     return 0
 
@@ -52,7 +52,7 @@ def delete(options: argparse.Namespace) -> int:
     places = SessionPlaces.of(options.session_dir)
     locations = list(dict.fromkeys(map(places.find, options.sessions)))
     for location in locations:  # all of them, before any of them goes
-        with opened_source(location, reading=False) as storage:
+        with closing(open_storage(location)) as storage:
             header_of(storage)
             if storage.shared():
                 raise SessionError(
@@ -63,7 +63,7 @@ def delete(options: argparse.Namespace) -> int:
         _ask(locations)
     results = Results()
     for location in locations:
-        with closing(_store_of(location)) as store:
+        with closing(store_of(location)) as store:
             deletion = store.delete(location)
         how = "is in the bin" if deletion.to_bin else "is gone for good: there is no bin here"
         results.show(f"{location} {how}\n")
@@ -84,14 +84,9 @@ def _ask(locations: list[str]) -> None:
 
 def _described(location: str) -> str:
     """A session as somebody knows it who is asked whether it may go."""
-    with closing(_store_of(location)) as store:
+    with closing(store_of(location)) as store:
         for info in store.sessions():
             if info.location == location:
                 said = one_line(info.name or info.first_message)
                 return f"  {one_line(info.id)}  {local_time(info.last_message_at)}  {said}"
     return f"  {one_line(location)}"
-
-
-def _store_of(location: str) -> SessionStore:
-    """The store that holds the session at a location."""
-    return open_store(location.rpartition("#")[0] if is_database(location) else Path(location).parent)

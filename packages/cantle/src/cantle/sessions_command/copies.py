@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import closing
 
 from cantle.cli.session_places import SessionPlaces
 from cantle.console import Results, warn
@@ -64,11 +65,12 @@ def _before(places: SessionPlaces, options: argparse.Namespace) -> tuple[Session
 def import_file(options: argparse.Namespace) -> int:
     """Take a session file into the place where the sessions of its working directory are kept, and say where."""
     from cantle_session.imports import import_session
-    from cantle_session.places import header_of, opened_source
+    from cantle_session.places import header_of
+    from cantle_session.storage.store import open_storage
 
     places = SessionPlaces.of(options.session_dir)
     source = options.file if is_database(options.file) else str(user_path(options.file))
-    with opened_source(source) as storage:
+    with closing(open_storage(source, reading=True)) as storage:
         _, header = header_of(storage)
     cwd = places.cwd if options.here else header.cwd
     imported = import_session(

@@ -1,5 +1,5 @@
-"""Places that hold sessions: a folder, a SQLite file, a PostgreSQL database. One port for all of them. Their locations are drawn in
-:mod:`cantle_session.folders`.
+"""Places that hold sessions: a folder, a SQLite file, a PostgreSQL database. One port for all of them. Their
+locations are drawn in :mod:`cantle_session.folders`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from cantle_session.entries import SessionHeader
     from cantle_session.listing import SessionInfo
     from cantle_session.storage.bin import Deletion
+    from cantle_session.storage.database_store import DatabaseStore
     from cantle_session.storage.port import Storage
     from cantle_session.storage.search import SearchHit
 
-__all__ = ["SessionStore", "open_storage", "open_store"]
+__all__ = ["SessionStore", "open_database", "open_storage", "open_store", "store_of"]
 
 
 class SessionStore(Protocol):
@@ -78,11 +79,15 @@ def open_store(location: str | os.PathLike[str]) -> SessionStore:
     A database is connected to when something is asked of it, and the file of a SQLite database made when the first
     session is. Raises :class:`~cantle_session.errors.SessionFileError` for what cannot be a location.
     """
-    if not is_database(location):
-        from cantle_session.storage.folder_store import FolderStore
+    if is_database(location):
+        return open_database(location)
+    from cantle_session.storage.folder_store import FolderStore
 
-        return FolderStore(location)
-    assert isinstance(location, str)
+    return FolderStore(location)
+
+
+def open_database(location: str) -> DatabaseStore:
+    """:func:`open_store` for what :func:`~cantle_session.folders.is_database` says yes to."""
     if location.startswith("sqlite:"):
         from cantle_session.storage.sqlite import SqliteStore
 
@@ -90,6 +95,11 @@ def open_store(location: str | os.PathLike[str]) -> SessionStore:
     from cantle_session.storage.postgres import PostgresStore
 
     return PostgresStore(location)
+
+
+def store_of(location: str) -> SessionStore:
+    """The store that holds the session at a location."""
+    return open_store(location.rpartition("#")[0] if is_database(location) else Path(location).parent)
 
 
 def open_storage(location: str | os.PathLike[str], *, reading: bool = False) -> Storage:
@@ -101,15 +111,8 @@ def open_storage(location: str | os.PathLike[str], *, reading: bool = False) -> 
         from cantle_session.storage.jsonl import JsonlStorage
 
         return JsonlStorage.open(Path(location).absolute(), reading=reading)
-    assert isinstance(location, str)
     store, mark, session_id = location.rpartition("#")
     if not mark or not session_id:
         text = "it names a store and no session in it; put '#' and the id of a session behind it"
         raise SessionFileError(location, text)
-    if location.startswith("sqlite:"):
-        from cantle_session.storage.sqlite import SqliteStore
-
-        return SqliteStore(store).session(session_id, reading=reading)
-    from cantle_session.storage.postgres import PostgresStore
-
-    return PostgresStore(store).session(session_id, reading=reading)
+    return open_database(store).session(session_id, reading=reading)
