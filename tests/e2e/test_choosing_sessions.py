@@ -30,13 +30,13 @@ def folder(cli: Cli, path: Path) -> Cli:
 
 
 def ask(cli: Cli, *arguments: str) -> None:
-    done = cli.run(*SCRIPTED, *arguments)
+    done = cli.run_warm(*SCRIPTED, *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (0, "OK.\n", "")
 
 
 def refused(cli: Cli, *arguments: str, says: str, code: int = 1) -> None:
     before = {path: path.read_bytes() for path in cli.sessions()}
-    done = cli.run(*SCRIPTED, *arguments, "-p", "Go on.")
+    done = cli.run_warm(*SCRIPTED, *arguments, "-p", "Go on.")
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.count("\n") == 1 and says in done.stderr, done.stderr
     assert {path: path.read_bytes() for path in cli.sessions()} == before
@@ -151,7 +151,7 @@ def test_a_session_in_a_database_goes_on(cli: Cli) -> None:
     ask(cli, *place, "-c", "-p", "Go on.")
     ask(cli, *place, "--session", "tas", "-p", "And on.")
     ask(cli, *place, "--fork", "task", "--session-id", "copy", "-p", "Otherwise.")
-    listed = json.loads(cli.run("sessions", "list", "--json", *place).stdout)
+    listed = json.loads(cli.run_warm("sessions", "list", "--json", *place).stdout)
     assert [session["id"] for session in listed] == ["copy", "task"]
     assert listed[1]["location"] == f"{place[1]}#task"
     with Session.open(listed[1]["location"]) as session:
@@ -164,6 +164,6 @@ def test_a_session_in_a_database_goes_on(cli: Cli) -> None:
 def test_a_failure_says_how_to_go_on_with_the_session(cli: Cli) -> None:
     failing = {"responses": [{"stopReason": "length", "content": "Cut", "repeat": "forever"}]}
     (cli.cwd / "ok.json").write_text(json.dumps(failing), encoding="utf-8")
-    done = cli.run(*SCRIPTED, "--session-id", "task", "-p", "Begin.")
+    done = cli.run_warm(*SCRIPTED, "--session-id", "task", "-p", "Begin.")
     assert done.returncode == 1
     assert done.stderr.endswith('. `cantle --session-id task "go on"` continues.\n')

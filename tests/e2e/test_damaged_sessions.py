@@ -66,15 +66,15 @@ def questions(text: str) -> list[str]:
 def test_it_is_shown_as_far_as_it_is_sound(cli: Cli, damaged: tuple[Path, int, list[str]]) -> None:
     file, line, kept = damaged
     before = file.read_bytes()
-    done = cli.run("sessions", "show", "--json", str(file))
+    done = cli.run_warm("sessions", "show", "--json", str(file))
     assert done.returncode == 0 and questions(done.stdout) == kept
     warnings = done.stderr.split("\n")[:-1]
     assert any(text.startswith(f"cantle: warning: line {line}: ") for text in warnings), warnings
     for command in (["show", "--tree"], ["show", "--context"], ["stats"]):
-        done = cli.run("sessions", *command, str(file))
+        done = cli.run_warm("sessions", *command, str(file))
         assert done.returncode == 0 and f"line {line}: " in done.stderr, done.stderr
-    tree = cli.run("sessions", "show", "--tree", str(file)).stdout
-    every = questions(cli.run("sessions", "show", "--tree", "--json", str(file)).stdout)
+    tree = cli.run_warm("sessions", "show", "--tree", str(file)).stdout
+    every = questions(cli.run_warm("sessions", "show", "--tree", "--json", str(file)).stdout)
     assert sorted(tree.count(f" {text}\n") for text in every) == [1] * len(every)
     assert file.read_bytes() == before
 
@@ -82,17 +82,19 @@ def test_it_is_shown_as_far_as_it_is_sound(cli: Cli, damaged: tuple[Path, int, l
 def test_it_goes_on_behind_what_was_there(cli: Cli, damaged: tuple[Path, int, list[str]]) -> None:
     file, _, kept = damaged
     before = file.read_bytes()
-    done = cli.run("--provider", "scripted", "--model", "ok.json", "--session", str(file), "-p", "Go on.")
+    done = cli.run_warm(
+        "--provider", "scripted", "--model", "ok.json", "--session", str(file), "-p", "Go on."
+    )
     assert (done.returncode, done.stdout) == (0, "OK.\n"), done.stderr
     assert file.read_bytes().startswith(before)
-    told = questions(cli.run("sessions", "show", "--json", str(file)).stdout)
+    told = questions(cli.run_warm("sessions", "show", "--json", str(file)).stdout)
     assert told[: len(kept)] == kept and len(told) == len(kept) + 2
 
 
 def test_it_is_repaired_beside_itself(cli: Cli, damaged: tuple[Path, int, list[str]]) -> None:
     file, line, kept = damaged
     before = file.read_bytes()
-    done = cli.run("sessions", "repair", str(file))
+    done = cli.run_warm("sessions", "repair", str(file))
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     *problems, last = done.stdout.split("\n")[:-1]
     assert any(problem.startswith(f"line {line}: ") for problem in problems), problems
@@ -101,7 +103,7 @@ def test_it_is_repaired_beside_itself(cli: Cli, damaged: tuple[Path, int, list[s
     with Session.open(copy) as session:
         assert session.warnings == []
         assert [message.to_json()["content"] for message in session.context().messages] == kept
-    again = cli.run("sessions", "repair", str(copy))
+    again = cli.run_warm("sessions", "repair", str(copy))
     assert (again.returncode, again.stdout) == (0, f"{copy} is sound.\n")
 
 

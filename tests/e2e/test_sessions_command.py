@@ -64,13 +64,13 @@ def _answer(timestamp: int) -> AssistantMessage:
 def go_on(cli: Cli, prompt: str) -> None:
     """Another process asks this in the last session."""
     (cli.cwd / "ok.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
-    done = cli.run("--provider", "scripted", "--model", "ok.json", "-c", "-p", prompt)
+    done = cli.run_warm("--provider", "scripted", "--model", "ok.json", "-c", "-p", prompt)
     assert (done.returncode, done.stdout, done.stderr) == (0, "OK.\n", "")
 
 
 def said(cli: Cli, *arguments: str, code: int = 0) -> str:
     """What `cantle sessions …` prints, where it has nothing to complain about."""
-    done = cli.run("sessions", *arguments)
+    done = cli.run_warm("sessions", *arguments)
     assert (done.returncode, done.stderr) == (code, ""), done.stderr
     return done.stdout
 
@@ -78,7 +78,7 @@ def said(cli: Cli, *arguments: str, code: int = 0) -> str:
 def refused(cli: Cli, *arguments: str, says: str, code: int = 1) -> None:
     """It fails with one line that says so, and changes nothing."""
     before = {path: path.read_bytes() for path in cli.sessions()}
-    done = cli.run("sessions", *arguments)
+    done = cli.run_warm("sessions", *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith("cantle: ") and done.stderr.count("\n") == 1, done.stderr
     assert says in done.stderr
@@ -149,11 +149,11 @@ def test_a_list_for_programs_says_where_each_session_is(cli: Cli) -> None:
 
 
 def test_no_session_is_no_failure_of_a_list(cli: Cli) -> None:
-    done = cli.run("sessions", "list")
+    done = cli.run_warm("sessions", "list")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == f"cantle: there is no session of {cli.cwd}; --all lists those of all folders.\n"
     assert listed(cli) == []
-    assert cli.run("sessions", "list", "--all").stderr == "cantle: there is no session yet.\n"
+    assert cli.run_warm("sessions", "list", "--all").stderr == "cantle: there is no session yet.\n"
 
 
 def test_what_a_session_holds_cannot_command_a_terminal(cli: Cli) -> None:
@@ -314,11 +314,11 @@ def test_showing_a_session_does_not_change_it(cli: Cli) -> None:
     with file.open("ab") as end:
         end.write(b'{"type":"message","id":"torn')
     before = file.read_bytes()
-    shown = cli.run("sessions", "show")
+    shown = cli.run_warm("sessions", "show")
     assert shown.returncode == 0 and "Begin." in shown.stdout
     assert shown.stderr.startswith("cantle: warning: line 6: ") and shown.stderr.count("\n") == 1
     for command in ("stats", "list"):
-        cli.run("sessions", command)
+        cli.run_warm("sessions", command)
     assert file.read_bytes() == before
 
 
@@ -365,11 +365,11 @@ def test_without_a_file_a_page_is_named_after_its_session(cli: Cli) -> None:
     ask(cli, "Begin.")
     session_id = listed(cli)[0]["id"]
     assert said(cli, "export") == f"session-{session_id}.html\n"
-    done = cli.run("--export", session_id, "page.html")
+    done = cli.run_warm("--export", session_id, "page.html")
     assert (done.returncode, done.stdout, done.stderr) == (0, "page.html\n", "")
     pages = [(cli.cwd / name).read_text("utf-8") for name in ("page.html", f"session-{session_id}.html")]
     assert pages[0] == pages[1]
-    assert cli.run("--export", session_id, "one.html", "two.html").returncode == 1
+    assert cli.run_warm("--export", session_id, "one.html", "two.html").returncode == 1
 
 
 def test_an_ending_that_says_nothing_is_asked_about(cli: Cli) -> None:
@@ -632,7 +632,7 @@ def test_a_file_that_is_no_session(cli: Cli, content: bytes) -> None:
 
 
 def test_help_is_a_result(cli: Cli) -> None:
-    done = cli.run("sessions", "--help")
+    done = cli.run_warm("sessions", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "usage: cantle sessions" in done.stdout
 

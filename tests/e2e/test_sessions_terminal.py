@@ -123,7 +123,7 @@ def test_there_is_nothing_to_choose_from(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parity("cli.resume")
 def test_without_a_terminal_there_is_nobody_to_ask(cli: Cli) -> None:
-    done = cli.run(*SCRIPTED, "--resume", "Go on.")
+    done = cli.run_warm(*SCRIPTED, "--resume", "Go on.")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "cantle: --resume needs a terminal to choose on. Name a session instead: "
@@ -150,4 +150,4 @@ def test_what_a_session_holds_does_not_command_the_terminal(cli: Cli) -> None:
     with at_a_terminal(cli, "sessions", "fork", session_id, "--before", entry_id) as screen:
         assert screen.end() == 0
     assert screen.text.endswith("\n\nAgain:\\x1b[2J\\x1b]0;title\\x07\n\tnow\\u202e\n")
-    assert cli.run("sessions", "fork", session_id, "--before", entry_id).stdout.endswith(f"\n\n{text}\n")
+    assert cli.run_warm("sessions", "fork", session_id, "--before", entry_id).stdout.endswith(f"\n\n{text}\n")
