@@ -38,7 +38,7 @@ from cantle_session.lines import decode_header, encode_header, link_of
 from cantle_session.stamps import iso_time, new_entry_id, new_session_id
 from cantle_session.storage.jsonl import JsonlStorage
 from cantle_session.tree import ROOT, Tree
-from cantle_session.whole_files import opened_file, write_whole
+from cantle_session.whole_files import write_whole
 
 if TYPE_CHECKING:
     from cantle_session.storage.port import KeyedLine
@@ -47,7 +47,6 @@ __all__ = ["Repair", "repair_session"]
 
 _REFERENCES = ("targetId", "firstKeptEntryId", "fromId")
 _MOST_PROBLEMS = 1000
-_BLOCK = 1 << 20
 
 
 class Repair(Struct, frozen=True, kw_only=True):
@@ -77,9 +76,9 @@ def repair_session(file: str | os.PathLike[str], *, cwd: str | os.PathLike[str] 
     try:
         problems: list[_Problem] = []
         header_key, header = _header(storage, path, problems, cwd)
-        kind = _Lines if header.version >= VERSION else _UpgradedLines
-        lines = kind(storage, header_key, header)
+        lines = _Lines(storage, header_key)
         if header.version < VERSION:
+            lines = _UpgradedLines(storage, header_key, header)
             problems.append((header_key, f"says version {header.version}; the copy is of version {VERSION}"))
         found = _Found(lines, problems)
         if not problems:
@@ -90,7 +89,7 @@ def repair_session(file: str | os.PathLike[str], *, cwd: str | os.PathLike[str] 
             write_whole(copy, chain([encode_header(header)], found.sound_lines()))
         except ValueError:
             raise SessionFileError(path, "another program has changed it meanwhile; try again") from None
-        told = _with_line_numbers(problems, path)
+        told = _with_line_numbers(problems, storage)
         return Repair(file=path, problems=told, copy=copy, id=header.id, entries=len(found.tree))
     finally:
         storage.close()
@@ -134,7 +133,7 @@ def _header(
 class _Lines:
     """The lines of a file behind its header."""
 
-    def __init__(self, storage: JsonlStorage, header_key: int, header: SessionHeader) -> None:
+    def __init__(self, storage: JsonlStorage, header_key: int) -> None:
         self._storage = storage
         self._header_key = header_key
 
@@ -149,7 +148,7 @@ class _UpgradedLines(_Lines):
     """The lines of an older file, as they are in a file of the current version."""
 
     def __init__(self, storage: JsonlStorage, header_key: int, header: SessionHeader) -> None:
-        super().__init__(storage, header_key, header)
+        super().__init__(storage, header_key)
         from cantle_session.storage.legacy import upgraded
 
         old = list(super().__iter__())
@@ -252,16 +251,10 @@ def _sound(line: bytes, entry_id: str, parent_id: str | None, renamed: dict[str,
     return line if changed == raw else encode_json(changed)
 
 
-def _with_line_numbers(problems: list[_Problem], path: Path) -> list[SessionWarning]:
-    """The problems in the order of their lines. Offsets become line numbers in one walk through the file."""
-    told: list[SessionWarning] = []
-    number, offset = 1, 0
-    with opened_file(path) as file:
-        for key, text in sorted(problems)[:_MOST_PROBLEMS]:
-            while offset < key and (block := file.read(min(_BLOCK, key - offset))):
-                number += block.count(b"\n")
-                offset += len(block)
-            told.append(SessionWarning(text, number))
+def _with_line_numbers(problems: list[_Problem], storage: JsonlStorage) -> list[SessionWarning]:
+    """The problems in the order of their lines, so that one walk through the file counts them."""
+    found = sorted(problems)[:_MOST_PROBLEMS]
+    told = [SessionWarning(text, storage.number(key) + 1) for key, text in found]
     if len(problems) > _MOST_PROBLEMS:
         told.append(SessionWarning(f"there are {len(problems) - _MOST_PROBLEMS} more problems"))
     return told

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import make_folder
 from cantle_session.storage.jsonl import file_problem
 
-__all__ = ["opened_file", "write_whole"]
+__all__ = ["write_whole"]
 
 _BLOCK = 1 << 20
 _FILE_MODE = 0o600
@@ -44,20 +42,6 @@ def write_whole(path: Path, lines: Iterable[bytes], *, instead: bool = False) ->
         raise _taken(path) from None
     except OSError as problem:
         raise file_problem(path, "could not be written", problem) from None
-
-
-@contextmanager
-def opened_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to read from. Raises :class:`SessionFileError` when it is none, or may not be read."""
-    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        descriptor = os.open(path, flags)
-    except OSError as problem:
-        raise file_problem(path, "could not be opened", problem) from None
-    with os.fdopen(descriptor, "rb", buffering=_BLOCK) as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SessionFileError(path, "it is not a file; give the path of a session file")
-        yield file
 
 
 def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
