@@ -9,8 +9,9 @@ from hypothesis import settings
 # These read what a test run may be told, before it is removed.
 from tests.support import collection, reference, samples
 from tests.support.figures import pytest_terminal_summary
+from tests.support.postgres import postgres_server
 
-__all__ = ["collection", "pytest_terminal_summary", "reference", "samples"]
+__all__ = ["collection", "postgres_server", "pytest_terminal_summary", "reference", "samples"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

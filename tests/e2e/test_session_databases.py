@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from cantle_session.storage.store import open_store
 from tests.support.cli import Cli
-from tests.support.postgres import PostgresServer, needs_postgres, running_server
+from tests.support.postgres import PostgresServer, needs_postgres
 
 SCRIPT = {"responses": [{"content": "OK.", "repeat": "forever"}]}
-
-
-@pytest.fixture(scope="module")
-def postgres_server() -> Iterator[PostgresServer]:
-    with running_server() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_postgres())])
@@ -32,12 +25,12 @@ def location(request: pytest.FixtureRequest, cli: Cli) -> str:
 
 
 def ask(cli: Cli, prompt: str, *options: str) -> None:
-    done = cli.run("--provider", "scripted", "--model", "ok.json", *options, "-p", prompt)
+    done = cli.run_warm("--provider", "scripted", "--model", "ok.json", *options, "-p", prompt)
     assert (done.returncode, done.stdout, done.stderr) == (0, "OK.\n", "")
 
 
 def said(cli: Cli, *words: str) -> str:
-    done = cli.run("sessions", *words)
+    done = cli.run_warm("sessions", *words)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
@@ -110,10 +103,12 @@ def test_a_database_that_cannot_be_used_is_named_in_one_sentence(
     (cli.cwd / "ok.json").write_text(json.dumps(SCRIPT), encoding="utf-8")
     (cli.cwd / "notes.txt").write_text("No database.\n" * 100, encoding="utf-8")
     if option == "list":
-        done = cli.run("sessions", "list", "--session-dir", place)
+        done = cli.run_warm("sessions", "list", "--session-dir", place)
     else:
         more = ["-c", "-p"] if option == "-c" else ["-p"]
-        done = cli.run("--provider", "scripted", "--model", "ok.json", "--session-dir", place, *more, "hi")
+        done = cli.run_warm(
+            "--provider", "scripted", "--model", "ok.json", "--session-dir", place, *more, "hi"
+        )
     assert done.returncode != 0
     assert words in done.stderr
     assert "Traceback" not in done.stderr and "s3cret" not in done.stderr + done.stdout
@@ -138,7 +133,7 @@ def test_no_command_says_the_password_of_an_address(cli: Cli, words: str, addres
     given = [f"{location}{word}" if word.startswith("#") else word for word in words.split()]
     if "#" not in words:
         given.insert(2 if given[0] == "sessions" else 1, location)
-    done = cli.run(*given)
+    done = cli.run_warm(*given)
     assert done.returncode != 0
     assert "postgresql://" in done.stderr
     assert "Traceback" not in done.stderr and "s3c" not in done.stderr + done.stdout

@@ -1,6 +1,6 @@
 """A PostgreSQL server for tests: a real one, started by the first test that asks, with its data in a temporary folder.
 
-It listens on a Unix socket only. A test gets a schema of its own.
+It listens on a Unix socket only. One serves all tests of a run, each of which gets a schema of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -21,7 +20,7 @@ from urllib.parse import quote
 
 import pytest
 
-__all__ = ["PostgresServer", "needs_postgres", "running_server"]
+__all__ = ["PostgresServer", "needs_postgres", "postgres_server"]
 
 _PLACES = ("/usr/local/bin", "/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/bin")
 _START_TIME = 60
@@ -57,7 +56,7 @@ class PostgresServer:
                 [
                     *(_needed("postgres"), "-D", str(self._folder / "data"), "-k", str(self._folder)),
                     *("-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=50"),
-                    *("-c", "shared_buffers=16MB", "-c", "log_min_messages=fatal"),
+                    *("-c", "shared_buffers=16MB", "-c", "log_min_messages=fatal", "-c", "autovacuum=off"),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -81,10 +80,10 @@ class PostgresServer:
             # There is nothing to be told by: the server only begins to answer.
             time.sleep(0.02)
 
-    def stop(self) -> None:
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it at once, as `pg_ctl stop -m fast` does."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(how)
             self._process.wait(_START_TIME)
             self._process = None
 
@@ -103,8 +102,8 @@ class PostgresServer:
         return f"{self.address}&options={quote(f'-csearch_path={name}', safe='')}"
 
 
-@contextmanager
-def running_server() -> Iterator[PostgresServer]:
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
     """A server with an empty database, gone afterwards."""
     # A socket's path has about 100 characters; a test's own folder can be deeper.
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
@@ -130,7 +129,8 @@ def running_server() -> Iterator[PostgresServer]:
             server.start()
             yield server
         finally:
-            server.stop()
+            # Without putting in order what is thrown away.
+            server.stop(signal.SIGQUIT)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -7,13 +7,7 @@ import pytest
 
 from cantle_session.storage import locks, postgres, sqlite
 from packages.session.tests.storage.backends import Place
-from tests.support.postgres import PostgresServer, needs_postgres, running_server
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[PostgresServer]:
-    with running_server() as server:
-        yield server
+from tests.support.postgres import needs_postgres
 
 
 @pytest.fixture(params=["folder", "sqlite", pytest.param("postgres", marks=needs_postgres())])

@@ -102,7 +102,7 @@ def test_what_a_query_finds(query: str, where: list[int]) -> None:
 
 def test_an_index_knows_at_least_what_is_found() -> None:
     choice = random.Random(7)
-    for _ in range(samples(3000, 600)):
+    for _ in range(samples(3000, 300)):
         text = choice.choice(SAYINGS)
         start = choice.randrange(len(text))
         query = text[start : start + choice.randint(1, 12)]
@@ -202,10 +202,10 @@ def test_a_spoilt_line_is_passed_over(place: Place) -> None:
 
 def test_an_entry_with_more_words_than_an_index_takes_is_found(place: Place) -> None:
     with Session.create("/work", place.store) as session:
-        session.append_message(UserMessage(" ".join(f"w{number:x}" for number in range(200_000))))
+        session.append_message(UserMessage(" ".join(f"w{number:x}" for number in range(100_000))))
         session.append_message(UserMessage("short"))
-    assert len(place.store.search("w30d3f")) == 1
-    assert len(place.store.search("w30d3f short")) == 0
+    assert len(place.store.search("w1869f")) == 1
+    assert len(place.store.search("w1869f short")) == 0
 
 
 def test_an_excerpt_is_one_line_without_control_characters(place: Place) -> None:
