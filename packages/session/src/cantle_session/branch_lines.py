@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from cantle_ai.codec import decode_object, encode_json
 from cantle_session.entries import LabelEntry
-from cantle_session.lines import Link, decode_entry, encode_entry, link_of, sound_part
+from cantle_session.lines import decode_entry, encode_entry, sound_line
 from cantle_session.stamps import new_entry_id
 
 if TYPE_CHECKING:
     from cantle_session.session import Session
 
-__all__ = ["branch_lines", "sound_line"]
+__all__ = ["branch_lines"]
 
 
 def branch_lines(session: Session, leaf_id: str | None = None, *, before: bool = False) -> Iterator[bytes]:
@@ -32,16 +32,6 @@ def branch_lines(session: Session, leaf_id: str | None = None, *, before: bool =
     nothing = leaf_id is None and session.leaf_id is None
     lines = () if nothing else session.lines(leaf_id)
     return _branch(session, _without_last(lines) if before else lines)
-
-
-def sound_line(line: bytes) -> tuple[Link, bytes] | None:
-    """What a line is of the tree, and the line without what is spoilt in front of it; None when it is no entry."""
-    link = link_of(line)
-    if link is not None:
-        return link, line
-    part = sound_part(line)
-    link = None if part is None else link_of(part)
-    return None if part is None or link is None else (link, part)
 
 
 def _branch(session: Session, lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cantle_ai.messages import UserMessage, now_ms
-from cantle_session.branch_lines import branch_lines, sound_line
+from cantle_session.branch_lines import branch_lines
 from cantle_session.entries import MessageEntry, SessionHeader
 from cantle_session.folders import absolute_directory
-from cantle_session.lines import encode_header
+from cantle_session.lines import encode_header, sound_line
 from cantle_session.places import keep, store_at
 from cantle_session.stamps import check_session_id, iso_time, new_session_id
 

@@ -15,7 +15,16 @@ from cantle_ai.codec import decode_object, encode_json, unknown_fields
 from cantle_ai.messages import encode_message
 from cantle_session.entries import VERSION, Entry, MessageEntry, SessionHeader, entry_from_json
 
-__all__ = ["Link", "decode_entry", "decode_header", "encode_entry", "encode_header", "link_of", "sound_part"]
+__all__ = [
+    "Link",
+    "decode_entry",
+    "decode_header",
+    "encode_entry",
+    "encode_header",
+    "link_of",
+    "sound_line",
+    "sound_part",
+]
 
 
 class Link(Struct, gc=False, rename="camel"):
@@ -72,6 +81,16 @@ def sound_part(line: bytes) -> bytes | None:
         if link_of(part) is not None:
             return part
     return None
+
+
+def sound_line(line: bytes) -> tuple[Link, bytes] | None:
+    """What a line is of the tree, and the line without what is spoilt in front of it; None when it is no entry."""
+    link = link_of(line)
+    if link is not None:
+        return link, line
+    part = sound_part(line)
+    link = None if part is None else link_of(part)
+    return None if part is None or link is None else (link, part)
 
 
 def encode_header(header: SessionHeader) -> bytes:

@@ -29,12 +29,11 @@ from msgspec.structs import replace
 
 from cantle_ai.codec import JsonObject, decode_object, encode_json
 from cantle_ai.messages import now_ms
-from cantle_session.branch_lines import sound_line
 from cantle_session.entries import VERSION, SessionHeader
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import absolute_directory, session_file_name
 from cantle_session.kept import SessionWarning
-from cantle_session.lines import decode_header, encode_header, link_of
+from cantle_session.lines import decode_header, encode_header, link_of, sound_line
 from cantle_session.stamps import iso_time, new_entry_id, new_session_id
 from cantle_session.storage.jsonl import JsonlStorage
 from cantle_session.tree import ROOT, Tree

@@ -16,20 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["append_name"]
 
 
-class _Everything:
-    """Contains everything. So a new id is one that needs no look at those which are there."""
-
-    def __contains__(self, item: object) -> bool:
-        return True
-
-
 def append_name(storage: Storage, name: str) -> None:
     """Name the session, on one line; an empty name takes the name away."""
     with storage.locked():
         for _ in storage.pull():
             pass
         entry = SessionInfoEntry(
-            id=new_entry_id(_Everything()),
+            id=new_entry_id(None),
             parent_id=_last_id(storage),
             timestamp=iso_time(now_ms()),
             name=" ".join(name.split()),
