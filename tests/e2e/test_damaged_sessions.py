@@ -107,6 +107,16 @@ def test_it_is_repaired_beside_itself(cli: Cli, damaged: tuple[Path, int, list[s
     assert (again.returncode, again.stdout) == (0, f"{copy} is sound.\n")
 
 
+def test_what_lies_behind_a_lost_header_can_be_repaired(cli: Cli) -> None:
+    file = cli.cwd / "lost.jsonl"
+    rows = [b"\0" * 512, json.dumps({**HEADER, "cwd": str(cli.cwd)}).encode(), json.dumps(ONE).encode()]
+    file.write_bytes(b"\n".join(rows) + b"\n")
+    assert cli.run_warm("sessions", "show", str(file)).stderr.endswith(", or repair it.\n")
+    done = cli.run_warm("sessions", "repair", str(file))
+    copy = done.stdout.split("\n")[-2].partition(": ")[0]
+    assert questions(cli.run_warm("sessions", "show", "--json", copy).stdout) == ["One."]
+
+
 def test_without_the_right_to_read_it(cli: Cli) -> None:
     file = cli.cwd / "secret.jsonl"
     file.write_text(json.dumps({**HEADER, "cwd": str(cli.cwd)}) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["SessionError", "SessionFileError", "SessionLookupError"]
+__all__ = ["SessionError", "SessionFileError", "SessionLookupError", "no_session"]
 
 
 class SessionError(Exception):
@@ -36,3 +36,11 @@ class SessionFileError(SessionError):
 
 class SessionLookupError(SessionError):
     """What was asked for names no session, or more than one."""
+
+
+def no_session(where: Path | str, first_line: bytes) -> SessionFileError:
+    """The error for lines that begin with no header, or for none. One that was lost need not cost the rest."""
+    if not first_line:
+        return SessionFileError(where, "it is empty; it was left as it is, give the path of a session file")
+    text = "its first line is not the header of a session; it was left as it is, give the path of a session file, or repair it"
+    return SessionFileError(where, text)

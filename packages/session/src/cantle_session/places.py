@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from cantle_session.entries import VERSION, SessionHeader
-from cantle_session.errors import SessionFileError, SessionLookupError
+from cantle_session.errors import SessionFileError, SessionLookupError, no_session
 from cantle_session.folders import is_database, session_file_name
 from cantle_session.lines import decode_header
 from cantle_session.stamps import check_session_id
@@ -41,9 +41,7 @@ def header_of(storage: Storage) -> tuple[bytes, SessionHeader]:
     _, line = next(iter(storage.lines()), (0, b""))
     header = decode_header(line)
     if header is None:
-        what = "its first line is not the header of a session" if line else "it is empty"
-        text = f"{what}; it was left as it is, give the path of a session file"
-        raise SessionFileError(storage.path or storage.location, text)
+        raise no_session(storage.path or storage.location, line)
     return line, header
 
 

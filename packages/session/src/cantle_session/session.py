@@ -38,7 +38,7 @@ from cantle_session.entries import (
     ThinkingLevelChangeEntry,
     UsageEntry,
 )
-from cantle_session.errors import SessionFileError
+from cantle_session.errors import SessionFileError, no_session
 from cantle_session.folders import absolute_directory, is_database, session_file_name
 from cantle_session.kept import Kept, SessionWarning
 from cantle_session.lines import Link, decode_header, encode_header
@@ -140,9 +140,7 @@ class Session:
         key, line = next(lines, (0, b""))
         header = decode_header(line)
         if header is None:
-            what = "its first line is not the header of a session" if line else "it is empty"
-            where = storage.path or storage.location
-            raise SessionFileError(where, f"{what}; it was left as it is, give the path of a session file")
+            raise no_session(storage.path or storage.location, line)
         if header.version < VERSION and isinstance(storage, JsonlStorage):
             from cantle_session.storage.legacy import LegacyStorage
 
