@@ -49,8 +49,8 @@ def _before(places: SessionPlaces, options: argparse.Namespace) -> tuple[Session
             )
         except KeyError:
             raise SessionError(
-                f'The session {session.id} has no entry "{options.before}".',
-                f"`cantle sessions show --tree {session.id}` lists them.",
+                f'The session {one_line(session.id)} has no entry "{options.before}".',
+                f"`cantle sessions show --tree {one_line(session.id)}` lists them.",
             ) from None
         for warning in session.warnings:
             warn(f"{warning}.")

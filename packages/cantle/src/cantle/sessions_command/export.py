@@ -10,6 +10,7 @@ from cantle.cli.session_places import SessionPlaces, as_user_errors
 from cantle.console import Results, warn
 from cantle.errors import SessionError, UserError
 from cantle.paths import present, user_path
+from cantle.sessions_command.table import one_line
 from cantle_session.session import Session
 
 __all__ = ["export", "export_page"]
@@ -91,6 +92,6 @@ def _check_entry(session: Session, entry_id: str) -> None:
         session.entry(entry_id)
     except KeyError:
         raise SessionError(
-            f'The session {session.id} has no entry "{entry_id}".',
-            f"`cantle sessions show --tree {session.id}` lists them.",
+            f'The session {one_line(session.id)} has no entry "{entry_id}".',
+            f"`cantle sessions show --tree {one_line(session.id)}` lists them.",
         ) from None
