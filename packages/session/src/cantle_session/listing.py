@@ -30,15 +30,21 @@ __all__ = [
     "file_with_id",
     "find_session",
     "latest",
+    "latest_first",
     "list_sessions",
+    "message_time",
     "parents",
     "session_info",
+    "subfolders",
+    "user_text",
 ]
 
 _HEAD_BLOCK = 1024
 _TAIL_BLOCK = 512
 _HEAD_LIMIT = 1 << 18
 _TAIL_LIMIT = 1 << 20
+_NO_TIME = 1 << 62
+"""From here on a number is no time, and may be too large for a database."""
 FIRST_MESSAGE = 200
 """How many characters of the first message are shown."""
 
@@ -73,7 +79,11 @@ def list_sessions(
     """
     wanted = None if cwd is None else absolute_directory(cwd)
     infos = [info for path in _files(Path(directory)) if (info := session_info(path)) is not None]
-    infos = [info for info in infos if wanted is None or info.cwd == wanted]
+    return latest_first(info for info in infos if wanted is None or info.cwd == wanted)
+
+
+def latest_first(infos: Iterable[SessionInfo]) -> list[SessionInfo]:
+    """The order of every list: the session with the latest message first."""
     return sorted(infos, key=lambda info: (info.last_message_at, info.location), reverse=True)
 
 
@@ -93,7 +103,7 @@ def find_session(
     """
     if "/" in text or os.sep in text or text.endswith(".jsonl"):
         return Path(text)
-    for folders in ([Path(directory)], _children(root)):
+    for folders in ([Path(directory)], [] if root is None else subfolders(Path(root))):
         found = _with_id(text, folders)
         if len(found) > 1:
             listed = ", ".join(map(str, found[:5]))
@@ -164,7 +174,7 @@ def _head(fd: int, size: int) -> _Head:
             else:
                 end = len(data) if end < 0 else end
                 raw = _object(data[start:end])
-                text = None if raw is None else _user_text(raw)
+                text = None if raw is None else user_text(raw)
             if text is not None:
                 return _Head(_lines(data[:start]), text[:FIRST_MESSAGE])
             if end < 0:
@@ -215,7 +225,7 @@ def _ending(fd: int, size: int) -> tuple[list[JsonObject], int | None]:
                 continue
             found.append(raw)
             if raw.get("type") == "message":
-                return found[::-1], _message_time(raw)
+                return found[::-1], message_time(raw)
         if start and (stamped := _STAMPED.search(first)) is not None:
             return found[::-1], int(stamped[1])
         if start == 0 or len(data) >= _TAIL_LIMIT:
@@ -235,15 +245,17 @@ def _object(line: bytes) -> JsonObject | None:
         return None
 
 
-def _user_text(raw: JsonObject) -> str | None:
+def user_text(raw: JsonObject) -> str | None:
+    """The text of the entry `raw`; None when it is no message of the user."""
     message = raw.get("message")
     user = message_from_json(message) if isinstance(message, dict) else None
     return user.text if isinstance(user, UserMessage) else None
 
 
-def _message_time(raw: JsonObject) -> int | None:
+def message_time(raw: JsonObject) -> int | None:
+    """When the message of the entry `raw` was, in Unix milliseconds; None when neither of them says it."""
     match raw:
-        case {"message": {"timestamp": int(timestamp)}} if timestamp > 0:
+        case {"message": {"timestamp": int(timestamp)}} if 0 < timestamp < _NO_TIME:
             return timestamp
         case {"timestamp": str(timestamp)}:
             return milliseconds(timestamp)
@@ -262,9 +274,7 @@ def _files(folder: Path) -> Iterator[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as problem:
-        raise SessionFileError(
-            folder, f"could not be listed: {reason_of(problem)}; check its permissions"
-        ) from None
+        raise _unlisted(folder, problem) from None
     for name in names:
         yield folder / name
 
@@ -307,12 +317,18 @@ def _place(location: str) -> str:
     return location if is_database(location) else os.path.realpath(location)
 
 
-def _children(root: str | os.PathLike[str] | None) -> list[Path]:
-    """The folders in a folder; none where there is no such folder."""
+def subfolders(folder: Path) -> list[Path]:
+    """The folders in a folder; none where there is no such folder. Raises :class:`SessionFileError`."""
     try:
-        return [] if root is None else sorted(path for path in Path(root).iterdir() if path.is_dir())
+        return sorted(path for path in folder.iterdir() if path.is_dir())
     except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as problem:
+        raise _unlisted(folder, problem) from None
+
+
+def _unlisted(folder: Path, problem: OSError) -> SessionFileError:
+    return SessionFileError(folder, f"could not be listed: {reason_of(problem)}; check its permissions")
 
 
 def _id_of(path: Path) -> str:

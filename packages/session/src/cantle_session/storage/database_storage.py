@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cantle_ai.codec import JsonObject, decode_object, encode_json
-from cantle_ai.messages import UserMessage, message_from_json
 from cantle_session.errors import SessionFileError
-from cantle_session.listing import FIRST_MESSAGE
+from cantle_session.listing import FIRST_MESSAGE, message_time, user_text
 from cantle_session.stamps import milliseconds
 from cantle_session.storage.database import (
     FIRST_PAGE,
@@ -92,7 +91,7 @@ class DatabaseStorage:
         start, size = 0, FIRST_PAGE
         while start < self._taken:
             page = self._fetch(start, min(start + size, self._taken))
-            yield from _spoken(page)
+            yield from _without_blanks(page)
             start, size = start + len(page), _next_size(size, page)
         own = sorted(self._own)
         yield from zip(own, self.read(own), strict=True)
@@ -105,7 +104,7 @@ class DatabaseStorage:
         stop, size = self._taken, FIRST_PAGE
         while stop > 0:
             page = self._fetch(max(0, stop - size), stop)
-            yield from reversed(_spoken(page))
+            yield from reversed(_without_blanks(page))
             stop, size = stop - len(page), _next_size(size, page)
 
     def containing(self, text: bytes) -> Iterator[KeyedLine]:
@@ -134,7 +133,7 @@ class DatabaseStorage:
             own = self._own
             self._taken += len(page)
             self._own = {number for number in own if number >= self._taken}
-            yield from [keyed for keyed in _spoken(page) if keyed[0] not in own]
+            yield from [keyed for keyed in _without_blanks(page) if keyed[0] not in own]
 
     def read(self, keys: Sequence[int]) -> Iterator[bytes]:
         at, size = 0, FIRST_PAGE
@@ -271,8 +270,7 @@ class DatabaseStorage:
         return as_int(found[0][0]), Head(0, 0, created, facts)
 
 
-def _spoken(page: list[KeyedLine]) -> list[KeyedLine]:
-    """Without blank lines."""
+def _without_blanks(page: list[KeyedLine]) -> list[KeyedLine]:
     return [keyed for keyed in page if keyed[1] and not keyed[1].isspace()]
 
 
@@ -313,15 +311,10 @@ def _learn(facts: JsonObject, line: bytes) -> int | None:
         case {"type": "session_info"}:
             name = raw.get("name")
             facts["name"] = name if isinstance(name, str) and name else None
-        case {"type": "message", "message": dict(message)}:
-            if "first" not in facts and message.get("role") == "user":
-                said = message_from_json(message)
-                if isinstance(said, UserMessage):
-                    facts["first"] = said.text[:FIRST_MESSAGE]
-            stamp, written = message.get("timestamp"), raw.get("timestamp")
-            if isinstance(stamp, int) and 0 < stamp < 1 << 62:
-                return stamp
-            return milliseconds(written) if isinstance(written, str) else None
+        case {"type": "message"}:
+            if "first" not in facts and (text := user_text(raw)) is not None:
+                facts["first"] = text[:FIRST_MESSAGE]
+            return message_time(raw)
     return None
 
 

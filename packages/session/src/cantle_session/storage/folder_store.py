@@ -8,12 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cantle_ai.system_errors import reason_of
 from cantle_session.entries import VERSION, SessionHeader
 from cantle_session.errors import SessionFileError
 from cantle_session.folders import session_file_name, session_folder
 from cantle_session.lines import decode_header
-from cantle_session.listing import SessionInfo, find_session, list_sessions
+from cantle_session.listing import SessionInfo, find_session, latest_first, list_sessions, subfolders
 from cantle_session.storage.bin import Deletion, delete_file
 from cantle_session.storage.jsonl import JsonlStorage
 from cantle_session.storage.names import append_name
@@ -52,8 +51,7 @@ class FolderStore:
             return list_sessions(self._folder, cwd=cwd)
         if cwd is not None:
             return list_sessions(session_folder(cwd, self._folder), cwd=cwd)
-        infos = [info for folder in self._folders() for info in list_sessions(folder)]
-        return sorted(infos, key=lambda info: (info.last_message_at, info.location), reverse=True)
+        return latest_first(info for folder in subfolders(self._folder) for info in list_sessions(folder))
 
     def find(self, text: str) -> str:
         return str(find_session(text, self._folder, root=self._folder if self._by_directory else None))
@@ -87,15 +85,6 @@ class FolderStore:
 
     def close(self) -> None:
         pass
-
-    def _folders(self) -> list[Path]:
-        try:
-            return sorted(path for path in self._folder.iterdir() if path.is_dir())
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as problem:
-            text = f"could not be listed: {reason_of(problem)}; check its permissions"
-            raise SessionFileError(self._folder, text) from None
 
 
 def _current(file: JsonlStorage) -> Storage:

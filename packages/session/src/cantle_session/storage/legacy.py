@@ -84,11 +84,11 @@ class LegacyStorage:
         return str(self._path)
 
     def lines(self) -> Iterator[KeyedLine]:
-        return _spoken(enumerate(self.read(range(self._count()))))
+        return _without_blanks(enumerate(self.read(range(self._count()))))
 
     def backwards(self) -> Iterator[KeyedLine]:
         numbers = range(self._count() - 1, -1, -1)
-        return _spoken(zip(numbers, self.read(numbers), strict=True))
+        return _without_blanks(zip(numbers, self.read(numbers), strict=True))
 
     def containing(self, text: bytes) -> Iterator[KeyedLine]:
         return ((number, line) for number, line in self.backwards() if text in line)
@@ -146,8 +146,7 @@ class LegacyStorage:
         self._lines = None
 
 
-def _spoken(lines: Iterable[KeyedLine]) -> Iterator[KeyedLine]:
-    """Without blank lines."""
+def _without_blanks(lines: Iterable[KeyedLine]) -> Iterator[KeyedLine]:
     return ((number, line) for number, line in lines if line and not line.isspace())
 
 
