@@ -20,7 +20,7 @@ from cantle_ai.model import Model, StreamOptions
 from cantle_session.compaction import prompts
 from cantle_session.compaction.files import FileLists
 from cantle_session.compaction.summary import Attempts, Summarizer, Summary
-from cantle_session.compaction.transcript import transcript_parts
+from cantle_session.compaction.transcript import transcript_part
 from cantle_session.entries import BranchSummaryEntry, Entry
 from cantle_session.tokens import estimate_tokens_of_text, sent_messages
 
@@ -118,7 +118,7 @@ def _newest(branch: Sequence[Projected], budget: int | None) -> Sequence[Project
         return branch
     size = 0
     for place in range(len(branch) - 1, -1, -1):
-        size += estimate_tokens_of_text(transcript_parts(branch[place].message)) + 1
+        size += estimate_tokens_of_text(transcript_part(branch[place].message)) + 1
         if size > budget and place < len(branch) - 1:
             return branch[place + 1 :]
     return branch

@@ -2,9 +2,9 @@
 
     positions on the path  →  those that count  →  their entries  →  agent messages
 
-1. :func:`selection`: the latest compaction stands for what is before the entry that it names as kept.
-2. :func:`edits`: the latest `context_edit` of an entry takes its message out, or gives it other content.
-3. :func:`message_of`: messages as they are; summaries and extension notes as messages of their own.
+1. The latest compaction stands for what is before the entry that it names as kept.
+2. The latest `context_edit` of an entry takes its message out, or gives it other content.
+3. Messages as they are; summaries and extension notes as messages of their own.
 
 Nothing is decoded that these steps do not need: what a compaction hides is never read. Messages that no
 model is sent (`system`, unknown roles) stay in the result; :func:`cantle_agent.messages.convert_to_llm`
@@ -41,16 +41,7 @@ from cantle_session.messages import (
 )
 from cantle_session.stamps import milliseconds
 
-__all__ = [
-    "PathView",
-    "Projected",
-    "SessionContext",
-    "edits",
-    "message_of",
-    "project",
-    "projected",
-    "selection",
-]
+__all__ = ["PathView", "Projected", "SessionContext", "message_of", "project", "projected"]
 
 _KEPT = frozenset({"message", "custom_message", "branch_summary"})
 _SHOWN = _KEPT | {"compaction"}
@@ -132,7 +123,7 @@ def projected(path: PathView) -> list[Projected]:
     """The messages of the context, each with its entry."""
     last_edits = _last_edits(path)
     changes = {entry_id: edit.replacement for entry_id, (_, edit) in last_edits.items()}
-    chosen = selection(path)
+    chosen = _selection(path)
     changed_until = chosen[0] if chosen else 0  # where it is a compaction, that changed what it kept
     found = []
     with _no_collection():
@@ -145,7 +136,7 @@ def projected(path: PathView) -> list[Projected]:
     return found
 
 
-def selection(path: PathView) -> list[int]:
+def _selection(path: PathView) -> list[int]:
     """The indexes of the entries that may give a message, in the order in which their messages come."""
     compaction, entry = _last_compaction(path)
     if entry is None:
@@ -155,11 +146,6 @@ def selection(path: PathView) -> list[int]:
     before = [index for index in range(kept, compaction) if path.kinds[index] in _KEPT]
     after = [index for index in range(compaction + 1, len(path.kinds)) if path.kinds[index] in _SHOWN]
     return [compaction, *before, *after]
-
-
-def edits(path: PathView) -> dict[str, JsonObject | None]:
-    """For each entry that was edited on this path, what the latest edit puts in its place."""
-    return {entry_id: edit.replacement for entry_id, (_, edit) in _last_edits(path).items()}
 
 
 def _last_edits(path: PathView) -> dict[str, tuple[int, ContextEditEntry]]:

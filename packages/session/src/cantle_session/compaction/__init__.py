@@ -1,17 +1,19 @@
 """Shrinks what a model is sent of a long session, and nothing that is on disk.
 
-    if compaction_needed(context_size(session).tokens, model.context_window, settings):
+    if compaction_needed(context_size(session.projected()).tokens, model.context_window, settings):
         plan = plan_compaction(session, settings, window=model.context_window)
         summary = await summarize(plan, stream, model)
         record(session, plan, summary)
 
 ===============  ===================================================================================
 `settings`       when a context is too full, and how much of it stays
-`plan`           where the history is cut: what is summed up, what is kept
+`cuts`           where a conversation can be cut
+`plan`           what is summed up, what is kept
 `summary`        the request for a summary, through a stream function that is given
 `transcript`     a conversation as one text with a label for each role
 `files`          the files that the calls of a conversation read and changed
 `prompts`        what the model that sums up is told
+`drift`          how much is still known after compactions upon compactions
 ===============  ===================================================================================
 
 When to compact, what waits meanwhile, and who is told, is for whoever runs the session.

@@ -87,9 +87,8 @@ async def measure_drift(
             for message in piece.messages:
                 session.append_message(message)
             planted += piece.facts
-            summary = await summarize(
-                plan := plan_compaction(session, _SETTINGS), stream, model, options=options
-            )
+            plan = plan_compaction(session, _SETTINGS)
+            summary = await summarize(plan, stream, model, options=options)
             record(session, plan, summary)
             usages.append(summary.usage or Usage())
             if number in rounds:

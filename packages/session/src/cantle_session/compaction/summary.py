@@ -22,7 +22,7 @@ from cantle_ai.model import Model, StreamOptions
 from cantle_ai.usage import Usage, total_usage
 from cantle_session.compaction import prompts
 from cantle_session.compaction.files import without_lists
-from cantle_session.compaction.transcript import shortened, transcript_parts, without_tags
+from cantle_session.compaction.transcript import shortened, transcript_part, without_tags
 from cantle_session.errors import SessionError
 from cantle_session.tokens import estimate_tokens_of_text
 
@@ -123,7 +123,7 @@ class Summarizer:
         instructions: str | None = None,
     ) -> str:
         """The notes on `messages`, by `task` for the first portion, which most often is all of them."""
-        parts = [part for part in map(transcript_parts, messages) if part]
+        parts = [part for part in map(transcript_part, messages) if part]
         room = self._room(previous)
         place = 0
         while place < len(parts):

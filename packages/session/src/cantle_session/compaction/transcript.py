@@ -20,7 +20,7 @@ from cantle_ai.content import ImageContent, TextContent, ToolCall
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage
 from cantle_session.tokens import shown
 
-__all__ = ["MOST_OF_A_RESULT", "shortened", "transcript", "transcript_parts", "without_tags"]
+__all__ = ["MOST_OF_A_RESULT", "shortened", "transcript", "transcript_part", "without_tags"]
 
 MOST_OF_A_RESULT = 2000
 _IMAGE = "(an image)"
@@ -33,10 +33,10 @@ _TAG = re.compile(r"<(?=\s*+/?+\s*+(?:conversation|previous-summary)\b)", re.IGN
 
 def transcript(messages: Iterable[AgentMessage]) -> str:
     """The messages as one text, parted by blank lines."""
-    return "\n\n".join(filter(None, map(transcript_parts, messages)))
+    return "\n\n".join(filter(None, map(transcript_part, messages)))
 
 
-def transcript_parts(message: AgentMessage) -> str:
+def transcript_part(message: AgentMessage) -> str:
     """One message's part of the text; empty when there is nothing to say of it."""
     sent = shown(message)
     return "" if sent is None else "\n\n".join(_parts(sent))
