@@ -4,6 +4,7 @@ from tools.acceptance_issues import Row
 
 PYTEST = "uv run --frozen pytest -q"
 OPTIONAL = "uv run --frozen --group local --group oracles pytest -q"
+REFERENCE = "CANTLE_REF=1 uv run --frozen pytest -q -n 2"
 PYTHON = "uv run --frozen python"
 SESSION = "packages/session/tests"
 HUB = "packages/cantle/tests/hub"
@@ -29,9 +30,8 @@ ROWS = [
         3,
         "the reference and Cantle open, continue, fork and compact what the other wrote; the ledger",
         (
-            "CANTLE_REF=1 uv run --frozen pytest -q -n 2 "
-            "tests/interop/test_both_ways.py tests/interop/test_drawn_sessions.py tests/interop/test_sessions.py",
-            'CANTLE_REF=1 uv run --frozen pytest -q -n 2 tests/interop/test_cases.py -k "compact"',
+            f"{REFERENCE} tests/interop/test_both_ways.py tests/interop/test_drawn_sessions.py tests/interop/test_sessions.py",
+            f"{REFERENCE} tests/interop/test_cases.py -k compact",
             f"{PYTEST} tests/parity",
         ),
     ),
