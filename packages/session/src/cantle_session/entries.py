@@ -33,6 +33,7 @@ from msgspec.structs import replace
 from cantle_agent.messages import AgentMessage
 from cantle_ai.codec import Json, JsonObject, encode_json, unknown_fields
 from cantle_ai.content import UserContent
+from cantle_ai.messages import AssistantMessage, ToolResultMessage
 from cantle_ai.usage import Usage
 from cantle_session.messages import agent_message_from_json, content_of, content_to_json
 
@@ -53,6 +54,7 @@ __all__ = [
     "UnknownEntry",
     "UsageEntry",
     "entry_from_json",
+    "usage_of",
 ]
 
 VERSION = 3
@@ -384,6 +386,16 @@ _KnownEntry: TypeAlias = (
     | BranchSummaryEntry
 )
 Entry: TypeAlias = _KnownEntry | UnknownEntry
+
+
+def usage_of(entry: Entry) -> Usage | None:
+    """What an entry took; None where it took nothing, or nobody counted."""
+    match entry:
+        case MessageEntry(message=AssistantMessage() | ToolResultMessage() as message):
+            return message.usage
+        case CompactionEntry() | BranchSummaryEntry() | UsageEntry():
+            return entry.usage
+    return None
 
 
 def entry_from_json(raw: JsonObject) -> Entry:

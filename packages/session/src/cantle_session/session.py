@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from cantle_agent.messages import AgentMessage
 from cantle_ai.codec import Json, JsonObject
 from cantle_ai.content import UserContent
-from cantle_ai.messages import AssistantMessage, ToolResultMessage, encode_message, now_ms
+from cantle_ai.messages import encode_message, now_ms
 from cantle_ai.usage import Usage, total_usage
 from cantle_session.entries import (
     VERSION,
@@ -37,6 +37,7 @@ from cantle_session.entries import (
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
     UsageEntry,
+    usage_of,
 )
 from cantle_session.errors import SessionFileError, no_session
 from cantle_session.folders import absolute_directory, is_database, session_file_name
@@ -313,7 +314,7 @@ class Session:
         """What the session took in all, on every branch: answers, also those that failed or that no model is told
         of any more, what tools took themselves, summaries, and entries of usage alone. Reads every entry.
         """
-        return total_usage(filter(None, map(_usage_of, self._kept.every_entry())))
+        return total_usage(filter(None, map(usage_of, self._kept.every_entry())))
 
     # --- moving in it
 
@@ -473,15 +474,6 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _usage_of(entry: Entry) -> Usage | None:
-    match entry:
-        case MessageEntry(message=AssistantMessage() | ToolResultMessage() as message):
-            return message.usage
-        case CompactionEntry() | BranchSummaryEntry() | UsageEntry():
-            return entry.usage
-    return None
 
 
 def _new_header(

@@ -12,7 +12,7 @@ from itertools import groupby
 from cantle.export.branches import Chain, Fork, Way
 from cantle.export.code import code_block
 from cantle.export.entry_texts import anchors, clock, day, gist, labels, one_line, pretty_json
-from cantle.export.figures import counted, usage_of
+from cantle.export.figures import counted
 from cantle.export.markup import EMPTY, Html, joined, tag, text
 from cantle.export.parts import (
     answer_figures,
@@ -46,6 +46,7 @@ from cantle_session.entries import (
     SessionInfoEntry,
     ThinkingLevelChangeEntry,
     UsageEntry,
+    usage_of,
 )
 from cantle_session.messages import (
     BashExecutionMessage,

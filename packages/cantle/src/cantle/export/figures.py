@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from cantle_ai.messages import AssistantMessage, ToolResultMessage
 from cantle_ai.usage import Usage, total_usage
-from cantle_session.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry, UsageEntry
+from cantle_session.entries import CompactionEntry, Entry, MessageEntry, UsageEntry, usage_of
 from cantle_session.stamps import milliseconds
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "lasting",
     "prompt_tokens",
     "tokens",
-    "usage_of",
 ]
 
 
@@ -95,16 +94,6 @@ def figures(entries: Sequence[Entry]) -> Figures:
         min(times, default=None),
         max(times, default=None),
     )
-
-
-def usage_of(entry: Entry) -> Usage | None:
-    """What an entry took; None where it took nothing, or nobody counted."""
-    match entry:
-        case MessageEntry(message=AssistantMessage() | ToolResultMessage() as message):
-            return message.usage
-        case CompactionEntry() | BranchSummaryEntry() | UsageEntry():
-            return entry.usage
-    return None
 
 
 def prompt_tokens(usage: Usage) -> int:
