@@ -214,6 +214,73 @@ def test_damage_in_the_file_is_an_error_that_a_person_reads(tmp_path: Path) -> N
     assert str(path) in str(caught.value)
 
 
+LOOKER = """
+import sys
+from cantle_ai.messages import UserMessage
+from cantle_session.errors import SessionFileError
+from cantle_session.session import Session
+from cantle_session.storage.store import open_store
+store = open_store(sys.argv[1].rpartition("#")[0])
+def appending():
+    with Session.open(sys.argv[1]) as session:
+        session.append_message(UserMessage("lost"))
+for way in (
+    store.sessions,
+    lambda: store.search("hi"),
+    lambda: Session.open(sys.argv[1], reading=True).entries(),
+    appending,
+    lambda: store.delete(sys.argv[1]),
+):
+    try:
+        print(len(way()))
+    except SessionFileError as error:
+        print(error)
+"""
+
+
+def looked_at(location: str) -> list[str]:
+    """What another process, bound by permissions, finds there."""
+    words = bound_by_permissions([sys.executable, "-c", LOOKER, location])
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@posix
+@pytest.mark.parametrize(("file", "folder"), [(0o400, 0o700), (0o600, 0o500), (0o400, 0o500)])
+def test_what_may_not_be_written_is_still_listed_searched_and_read(
+    tmp_path: Path, file: int, folder: int
+) -> None:
+    path = tmp_path / "kept" / "s.db"
+    path.parent.mkdir()
+    session = started(path)
+    session.close()
+    path.chmod(file)
+    path.parent.chmod(folder)
+    try:
+        *read, appended, deleted = looked_at(session.location)
+    finally:
+        path.parent.chmod(0o700)
+    assert read == ["1", "1", "1"]
+    for refused in (appended, deleted):
+        assert str(path) in refused and "check the permissions" in refused
+    assert [file.name for file in path.parent.iterdir()] == ["s.db"]
+
+
+@posix
+def test_what_is_out_of_reach_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "kept" / "s.db"
+    path.parent.mkdir()
+    started(path).close()
+    path.parent.chmod(0)
+    try:
+        shown = looked_at(f"sqlite:{path}#abc")
+    finally:
+        path.parent.chmod(0o700)
+    assert shown == [f"{path}: could not be opened: permission denied"] * 5
+    for name in ("a" * 300, "a\0b", "~nobody-of-this-name/s.db"):
+        with pytest.raises(SessionFileError):
+            open_store(f"sqlite:{name}").sessions()
+
+
 @posix
 def test_a_file_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.db"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from msgspec import Struct
@@ -24,9 +25,15 @@ class Deletion(Struct, frozen=True, kw_only=True):
 def delete_file(path: Path) -> Deletion:
     """Put a file into the bin; where there is none, remove it for good. Raises :class:`SessionFileError`."""
     # A link is removed, not what it leads to, so it is looked at as it is.
-    if not os.path.lexists(path):
-        raise SessionFileError(path, "there is no such file; nothing was deleted")
-    if path.is_dir() and not path.is_symlink():
+    try:
+        kind = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise SessionFileError(path, "there is no such file; nothing was deleted") from None
+    except OSError as problem:
+        raise SessionFileError(
+            path, f"could not be looked at: {reason_of(problem)}; nothing was deleted"
+        ) from None
+    if stat.S_ISDIR(kind):
         raise SessionFileError(path, "it is a folder, not the file of a session; nothing was deleted")
     if _to_bin(path):
         return Deletion(location=str(path), to_bin=True)

@@ -63,7 +63,11 @@ class SqliteStore(DatabaseStore):
 
 
 def _path_in(location: str) -> Path:
-    return Path(location.removeprefix("sqlite:")).expanduser().absolute()
+    try:
+        return Path(location.removeprefix("sqlite:")).expanduser().absolute()
+    except RuntimeError:
+        text = "there is no home folder for its '~'; write the path out"
+        raise SessionFileError(location, text) from None
 
 
 class SqliteDatabase:
@@ -220,12 +224,15 @@ class SqliteDatabase:
 
         if make:
             self._make_file()
-        elif not self._path.exists():
+        elif not self._is_there():
             return None
+        # Where it may not be written, or nothing beside it, what lies there is read, and nothing that comes later.
+        log = self._path.with_name(f"{self._path.name}-wal")
+        still = not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK) or log.exists())
         try:
             # Any thread may use it, one at a time, as with every storage.
             connection = sqlite3.connect(
-                f"{self._path.as_uri()}?mode=rw",
+                f"{self._path.as_uri()}?mode={'ro&immutable=1' if still else 'rw'}",
                 uri=True,
                 timeout=_WAIT,
                 isolation_level=None,
@@ -238,15 +245,28 @@ class SqliteDatabase:
         except BaseException:
             connection.close()
             raise
+        # An index that cannot be brought up to date is of no use.
+        self._has_index = os.access(self._path, os.W_OK) and not still and self._finds_words(connection)
         self._connection = connection
         return connection
+
+    def _is_there(self) -> bool:
+        try:
+            self._path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except (OSError, ValueError) as problem:
+            reason = reason_of(problem) if isinstance(problem, OSError) else str(problem)
+            raise SessionFileError(self._path, f"could not be opened: {reason}") from None
+        return True
 
     def _make_file(self) -> None:
         try:
             make_folder(self._path.parent)
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        except OSError as problem:
-            raise SessionFileError(self._path, f"could not be made: {reason_of(problem)}") from None
+        except (OSError, ValueError) as problem:
+            reason = reason_of(problem) if isinstance(problem, OSError) else str(problem)
+            raise SessionFileError(self._path, f"could not be made: {reason}") from None
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the tables where there are none; refuse what is not ours."""
@@ -264,7 +284,6 @@ class SqliteDatabase:
                 self._run(connection, "PRAGMA journal_mode = WAL")
         self._run(connection, "PRAGMA synchronous = NORMAL")
         self._run(connection, "PRAGMA secure_delete = ON")
-        self._has_index = self._finds_words(connection)
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         (application,) = self._run(connection, "PRAGMA application_id")[0]
