@@ -7,7 +7,6 @@ async with create_agent_session() as session:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -39,12 +38,12 @@ from cantle.paths import (
     is_folder,
     present,
     project_directory,
-    user_path,
     working_directory,
 )
 from cantle.prompt.context_files import load_context_files, prompt_file
 from cantle.prompt.system_prompt import PromptParts, build_system_prompt
-from cantle.settings import Settings, load_settings, read_session_dir
+from cantle.session_place import sessions_directory
+from cantle.settings import Settings, load_settings
 from cantle.tools.builtin import BUILTIN_TOOLS
 from cantle.tools.environment import ToolEnvironment
 from cantle.trust import decide_trust, needs_trust, saved_decision
@@ -63,14 +62,13 @@ from cantle_ai.models import Models
 from cantle_ai.retry_policy import RetryPolicy
 from cantle_ai.stream import AssistantMessageStream, StreamFunction
 from cantle_session.errors import SessionFileError
-from cantle_session.folders import session_folder
 from cantle_session.projection import SessionContext
 from cantle_session.session import Session
 
 if TYPE_CHECKING:
     from cantle.hub.fallback import FallbackChooser
 
-__all__ = ["configured_models", "create_agent_session", "sessions_directory"]
+__all__ = ["configured_models", "create_agent_session"]
 
 _T = TypeVar("_T")
 
@@ -200,25 +198,6 @@ async def create_agent_session(
             left_running=lambda: environment.left_running,
         )
     )
-
-
-def sessions_directory(
-    cwd: Path, paths: ConfigPaths, settings: Settings, *, explicit: str | Path | None = None
-) -> Path | str:
-    """The folder that holds the sessions of `cwd`, or the location of the database.
-
-    `explicit` (`--session-dir`), `CANTLE_SESSION_DIR` and the `sessionDir` setting, the project's before the
-    user's, name it outright and count from `cwd`; otherwise it is the folder for `cwd` under `sessions/`.
-    """
-    chosen = explicit or os.environ.get("CANTLE_SESSION_DIR") or read_session_dir(cwd) or settings.session_dir
-    if not chosen:
-        return session_folder(cwd, paths.sessions)
-    kind, mark, path = str(chosen).partition(":")
-    if mark and kind == "sqlite":
-        return f"sqlite:{cwd / user_path(path)}" if path else "sqlite:"
-    if mark and kind in ("postgresql", "postgres"):
-        return str(chosen)
-    return cwd / user_path(str(chosen))
 
 
 def _folder(cwd: str | Path | None, session: Session | None) -> Path:

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,15 @@ import cantle
 from cantle.errors import (
     ConfigurationFileError,
     ModelSelectionError,
+    SessionError,
     ToolSelectionError,
     UserError,
     WorkingDirectoryError,
 )
 from cantle.hub.opening import Opening
 from cantle.paths import ConfigPaths
-from cantle.sdk import create_agent_session, sessions_directory
+from cantle.sdk import create_agent_session
+from cantle.session_place import sessions_directory
 from cantle.settings import Settings
 from cantle.tools.builtin import DEFAULT_TOOLS
 from cantle_agent.tool import Tool, ToolContext, ToolResult
@@ -378,6 +382,23 @@ def test_sessions_may_lie_in_a_database(tmp_path: Path, given: str, found: str) 
     expected = found.format(cwd=cwd, home=Path.home())
     assert sessions_directory(cwd, paths, Settings(), explicit=given) == expected
     assert sessions_directory(cwd, paths, Settings({"sessionDir": given})) == expected
+
+
+@pytest.mark.parametrize("given", ["mysql://ann:secret@db.example/notes", "s3://bucket", "postgresql:notes"])
+def test_an_address_of_something_else_is_refused_and_not_repeated(tmp_path: Path, given: str) -> None:
+    paths, cwd = ConfigPaths(tmp_path / "config"), tmp_path / "work"
+    with pytest.raises(SessionError, match="sqlite:FILE or postgresql://HOST/NAME") as refused:
+        sessions_directory(cwd, paths, Settings(), explicit=given)
+    assert given.partition(":")[0] in str(refused.value)
+    assert given.partition(":")[2] not in str(refused.value)
+
+
+def test_listing_sessions_loads_no_agent() -> None:
+    code = "import sys, cantle.sessions_command.lists; print('cantle.sdk' in sys.modules, 'asyncio' in sys.modules)"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert shown.stdout == "False False\n"
 
 
 def test_a_project_may_name_a_file_and_never_a_server(tmp_path: Path) -> None:

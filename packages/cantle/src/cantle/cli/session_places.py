@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cantle.console import warn
 from cantle.errors import SessionError
 from cantle.paths import ConfigPaths, config_directory, present, user_path, working_directory
-from cantle.sdk import sessions_directory
+from cantle.session_place import sessions_directory
 from cantle.settings import load_settings
 from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.folders import is_database, session_folder
