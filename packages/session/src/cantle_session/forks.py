@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cantle_ai.messages import UserMessage, now_ms
+from cantle_ai.messages import UserMessage
 from cantle_session.branch_lines import branch_lines
-from cantle_session.entries import MessageEntry, SessionHeader
+from cantle_session.entries import MessageEntry
 from cantle_session.folders import absolute_directory
 from cantle_session.lines import encode_header, sound_line
-from cantle_session.places import keep, store_at
-from cantle_session.stamps import check_session_id, iso_time, new_session_id
+from cantle_session.places import keep
+from cantle_session.session import Session, new_header
 
 if TYPE_CHECKING:
     from cantle_session.places import Place
-    from cantle_session.session import Session
-
 __all__ = ["Fork", "ForkPoint", "clone_session", "copy_session", "fork_points", "fork_session"]
 
 
@@ -79,10 +77,8 @@ def fork_session(
     if session.parent(entry_id) is not None:
         forked = _made(session, place, branch_lines(session, entry_id, before=True), cwd, session_id)
         return Fork(forked, entry.message)
-    from cantle_session.session import Session
-
     home = session.header.cwd if cwd is None else cwd
-    empty = Session.create(home, store_at(place), session_id=session_id, parent=_origin(session))
+    empty = Session.create(home, place, session_id=session_id, parent=_origin(session))
     return Fork(empty, entry.message)
 
 
@@ -121,15 +117,8 @@ def _made(
     session_id: str | None,
 ) -> Session:
     """A session of these lines that was made from `session`."""
-    from cantle_session.session import Session
-
-    now = now_ms()
-    header = SessionHeader(
-        id=new_session_id(now) if session_id is None else check_session_id(session_id),
-        timestamp=iso_time(now),
-        cwd=session.header.cwd if cwd is None else absolute_directory(cwd),
-        parent_session=_origin(session),
-    )
+    home = session.header.cwd if cwd is None else absolute_directory(cwd)
+    header = new_header(home, session_id, _origin(session))
     return Session.open(keep(place, header, chain([encode_header(header)], lines)))
 
 

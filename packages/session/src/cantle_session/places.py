@@ -28,7 +28,6 @@ __all__ = [
     "header_of",
     "is_same_file",
     "keep",
-    "store_at",
     "with_header",
 ]
 
@@ -93,11 +92,6 @@ def _current(header: SessionHeader, lines: Iterable[bytes]) -> Iterable[bytes]:
     from cantle_session.storage.legacy import upgraded
 
     return upgraded(header, islice(enumerate(lines), 1, None))
-
-
-def store_at(place: Place) -> str | os.PathLike[str] | SessionStore:
-    """A place as :meth:`cantle_session.session.Session.create` takes it: a folder, or a store."""
-    return open_store(place) if isinstance(place, str) and is_database(place) else place
 
 
 def find_exactly(place: Place, session_id: str) -> str | None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from cantle_session.storage.port import Storage
     from cantle_session.storage.store import SessionStore
 
-__all__ = ["Session", "SessionWarning"]
+__all__ = ["Session", "SessionWarning", "new_header"]
 
 
 class Session:
@@ -90,7 +90,7 @@ class Session:
         `parent` is the file of the session that this one came from. Raises ValueError for a `session_id` that
         cannot be part of a file name.
         """
-        header = _new_header(cwd, session_id, parent)
+        header = new_header(absolute_directory(cwd), session_id, parent)
         if isinstance(directory, str) and is_database(directory):
             from cantle_session.storage.store import open_store
 
@@ -107,7 +107,7 @@ class Session:
         """A new session that is written nowhere."""
         from cantle_session.storage.memory import MemoryStorage
 
-        header = _new_header(cwd, session_id, None)
+        header = new_header(absolute_directory(cwd), session_id, None)
         storage = MemoryStorage()
         storage.append([encode_header(header)])
         return cls(header, Kept(storage))
@@ -476,13 +476,16 @@ class Session:
         self.close()
 
 
-def _new_header(
-    cwd: str | os.PathLike[str], session_id: str | None, parent: str | os.PathLike[str] | None
+def new_header(
+    cwd: str, session_id: str | None = None, parent: str | os.PathLike[str] | None = None
 ) -> SessionHeader:
+    """The header of a session that begins now, for the absolute path `cwd`. Raises ValueError as
+    :meth:`Session.create` does.
+    """
     now = now_ms()
     return SessionHeader(
         id=new_session_id(now) if session_id is None else check_session_id(session_id),
         timestamp=iso_time(now),
-        cwd=absolute_directory(cwd),
+        cwd=cwd,
         parent_session=None if parent is None else os.fspath(parent),
     )
