@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cantle_session.entries import VERSION, SessionHeader
 from cantle_session.errors import SessionFileError, SessionLookupError, no_session
-from cantle_session.folders import is_database, session_file_name
+from cantle_session.folders import is_database
 from cantle_session.lines import decode_header
 from cantle_session.stamps import check_session_id
 from cantle_session.storage.store import open_storage, open_store
@@ -60,12 +60,8 @@ def keep(
     belongs. An older version stays what it is in a file, and becomes the current one in a database.
     """
     if isinstance(place, str | os.PathLike):
-        if is_database(place):
-            with closing(open_store(place)) as store:
-                return keep(store, header, lines, instead_of=instead_of)
-        path = Path(place).absolute() / session_file_name(header.timestamp, header.id)
-        write_whole(path, lines, instead=is_same_file(path, instead_of))
-        return str(path)
+        with closing(open_store(place)) as store:
+            return keep(store, header, lines, instead_of=instead_of)
     storage = place.create(header)
     try:
         if storage.path is not None:
