@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -10,6 +12,7 @@ import pytest
 from cantle_ai.messages import UserMessage
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
+from cantle_session.storage import postgres
 from cantle_session.storage.store import open_store
 from packages.session.tests.storage.backends import child, told
 from packages.session.tests.support import texts
@@ -117,6 +120,56 @@ def test_a_connection_that_the_server_ends_is_made_again(server: PostgresServer,
     assert texts(session) == ["hi", "on"]
 
 
+@pytestmark_server
+def test_a_server_that_does_not_answer_is_not_waited_for_without_end(
+    server: PostgresServer, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    monkeypatch.setattr(postgres, "_PATIENCE", 0.3)
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        (found,) = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'cantle'"
+        ).fetchall()
+    process = int(found[0])
+    os.kill(process, signal.SIGSTOP)
+    try:
+        assert texts(session) == ["hi"]  # by a new connection
+        with Session.open(session.location) as other:
+            assert list(other.follow(1)) == []  # who follows waits as long as he likes
+    finally:
+        os.kill(process, signal.SIGCONT)
+    session.append_message(UserMessage("on"))
+    assert texts(session) == ["hi", "on"]
+
+
+@pytestmark_server
+def test_an_append_that_is_not_answered_may_be_kept(
+    server: PostgresServer, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    monkeypatch.setattr(postgres, "_PATIENCE", 0.3)
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        with session._kept.storage.locked():
+            (found,) = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE state = 'idle in transaction'"
+            ).fetchall()
+            process = int(found[0])
+            os.kill(process, signal.SIGSTOP)
+            try:
+                with pytest.raises(SessionFileError, match=r"may be kept or not: nothing for 0\.3 seconds"):
+                    session._kept.storage.append([b'{"type":"custom","id":"aa","parentId":null}'])
+            finally:
+                os.kill(process, signal.SIGCONT)
+        while connection.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (process,)).fetchall():
+            pass  # it does what it was told, and notices that nobody is there any more
+    session.append_message(UserMessage("on"))
+    assert texts(session) == ["hi", "on"]
+    with Session.open(session.location) as again:
+        assert "aa" in [entry.id for entry in again.entries()]
+
+
 HALF = """
 storage = open_storage(location)
 with storage.locked():
@@ -197,7 +250,7 @@ def test_who_may_not_make_tables_is_told(server: PostgresServer) -> None:
     with psycopg.connect(server.address, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS guest")
         connection.execute("CREATE ROLE guest LOGIN")
-    with pytest.raises(SessionFileError, match="PostgreSQL says"):
+    with pytest.raises(SessionFileError, match=r"no tables for sessions yet.*a role that may make them"):
         open_store(address.replace("cantle@", "guest@")).sessions()
 
 

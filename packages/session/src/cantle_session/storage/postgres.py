@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from cantle_session.addresses import NO_ADDRESS, passwords_in, without_passwords
@@ -47,6 +49,8 @@ _DEFAULTS = {
     "tcp_user_timeout": "20000",
 }
 _LOCK_TIMEOUT = "5s"
+_PATIENCE = 30.0
+"""Seconds without a word of the server, after which nobody waits for it any longer."""
 _MOST_WORDS = 400_000
 """Bytes of words that the index takes of an entry; a `tsvector` holds 1 MB. Entries with more are always looked at."""
 _ROWS_AT_ONCE = 128
@@ -113,6 +117,9 @@ class PostgresDatabase:
                     connection.execute("SELECT pg_notify(%s, '')", (_channel(changed),))
                 connection.execute("COMMIT")
         except psycopg.Error as problem:
+            if problem.sqlstate is None and connection.closed:
+                text = f"the connection was lost, so it may be kept or not: {_words_of(problem)}"
+                raise SessionFileError(self._location, text) from None
             raise self._problem(problem) from None
 
     def rollback(self) -> None:
@@ -243,7 +250,7 @@ class PostgresDatabase:
             text = f"it is no address of a PostgreSQL database: {reason}"
             raise SessionFileError(self._location, text) from None
         try:
-            return psycopg.connect(**wanted, autocommit=True)
+            return _connection_class().connect(**wanted, autocommit=True)
         except psycopg.Error as problem:
             text = f"could not be reached: {_words_of(problem)}; check the address, and that the server runs"
             raise SessionFileError(self._location, text) from None
@@ -253,9 +260,7 @@ class PostgresDatabase:
             # Not in the transaction: one that waited for the lock would not see what was made meanwhile.
             connection.execute("SELECT pg_advisory_lock(%s)", (_TABLES_LOCK,))
             if not self._has_tables(connection):
-                with connection.transaction():
-                    for statement in _TABLES.format(comment=_COMMENT).split(";"):
-                        connection.execute(statement)
+                self._make_tables(connection)
             connection.execute("SELECT pg_advisory_unlock(%s)", (_TABLES_LOCK,))
         # What a connection before this one had told the server.
         if self._joined is not None:
@@ -280,6 +285,24 @@ class PostgresDatabase:
             raise SessionFileError(self._location, text)
         return True
 
+    def _make_tables(self, connection: psycopg.Connection) -> None:
+        from psycopg import errors
+
+        try:
+            with connection.transaction():
+                for statement in _TABLES.format(comment=_COMMENT).split(";"):
+                    connection.execute(statement)
+        except (
+            errors.InsufficientPrivilege,
+            errors.InvalidSchemaName,
+            errors.ReadOnlySqlTransaction,
+        ) as problem:
+            text = (
+                f"it has no tables for sessions yet, and PostgreSQL says: {_words_of(problem)};"
+                " begin with a role that may make them"
+            )
+            raise SessionFileError(self._location, text) from None
+
     def _problem(self, problem: psycopg.Error) -> SessionFileError:
         from psycopg import errors
 
@@ -289,6 +312,38 @@ class PostgresDatabase:
         else:
             text = f"PostgreSQL says: {_words_of(problem)}"
         return SessionFileError(self._location, text)
+
+
+@cache
+def _connection_class() -> type[psycopg.Connection]:
+    """Connections that give up when the server does not answer, which libpq by itself would never do."""
+    import psycopg
+
+    class Connection(psycopg.Connection):  # type: ignore[misc]
+        def wait(
+            self, steps: Generator[int, int, _T], *more: object, timeout: float | None = None, **named: object
+        ) -> object:
+            if timeout is not None:  # somebody who listens
+                return super().wait(steps, *more, timeout=timeout, **named)
+            return super().wait(self._watched(steps), *more, **named)
+
+        def _watched(self, steps: Generator[int, int, _T]) -> Generator[int, int, _T]:
+            """The steps of an exchange; each is told what the connection is ready for, 0 when it is for nothing."""
+            heard = time.monotonic()
+            try:
+                wanted = next(steps)
+                while True:
+                    if ready := (yield wanted):
+                        heard = time.monotonic()
+                    elif time.monotonic() - heard > _PATIENCE:
+                        self.close()
+                        raise psycopg.OperationalError(f"nothing for {_PATIENCE:g} seconds")
+                    wanted = steps.send(ready)
+            except StopIteration as end:
+                value: _T = end.value
+                return value
+
+    return Connection
 
 
 def _run(connection: psycopg.Connection, statement: str, values: Sequence[Value]) -> list[Row]:
