@@ -185,6 +185,24 @@ def test_a_location_is_known_however_it_is_written(
     assert place.store.sessions() == []
 
 
+@pytest.mark.parametrize("session_id", ["\0", "\ud800", "é", "a\nb", "%", "'"])
+def test_what_can_be_no_id_is_no_session(place: Place, session_id: str) -> None:
+    made(place, "hi", 1)
+    location = f"{place.store.location}#{session_id}"
+    if not place.is_database:
+        return
+    for act in (
+        Session.open,
+        place.store.open,
+        place.store.delete,
+        lambda each: place.store.rename(each, "x"),
+    ):
+        with pytest.raises(SessionFileError, match="no such session|no session of"):
+            act(location)
+    with pytest.raises(SessionLookupError, match="no session"):
+        place.store.find(session_id)
+
+
 def test_a_session_of_another_place_is_not_touched(place: Place, tmp_path: Path) -> None:
     if not place.is_database:
         return  # a folder takes any path

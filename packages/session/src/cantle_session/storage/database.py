@@ -39,6 +39,7 @@ __all__ = [
     "as_text",
     "directory_bytes",
     "lines_between",
+    "may_be_id",
     "row_of",
 ]
 
@@ -131,6 +132,11 @@ class Database(Protocol):
 
 def row_of(session: int, number: int) -> int:
     return session << 32 | number
+
+
+def may_be_id(text: str) -> bool:
+    """Whether a session can have this id. What none can have may have no form in a database."""
+    return text.isascii() and text.isprintable() and text != ""
 
 
 def lines_between(database: Database, session: int, start: int, stop: int) -> list[KeyedLine]:

@@ -23,6 +23,7 @@ from cantle_session.storage.database import (
     as_int,
     directory_bytes,
     lines_between,
+    may_be_id,
     row_of,
 )
 
@@ -69,7 +70,8 @@ class DatabaseStorage:
             self._enter(reading)
 
     def _enter(self, reading: bool) -> None:
-        found = self._database.rows("SELECT session, lines FROM cantle_sessions WHERE id = ?", self._id)
+        statement = "SELECT session, lines FROM cantle_sessions WHERE id = ?"
+        found = self._database.rows(statement, self._id) if may_be_id(self._id) else []
         if not found:
             raise SessionFileError(
                 self.location, "there is no such session; list the sessions to see which there are"

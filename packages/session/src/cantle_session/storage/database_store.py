@@ -25,6 +25,7 @@ from cantle_session.storage.database import (
     as_text,
     directory_bytes,
     lines_between,
+    may_be_id,
     row_of,
 )
 from cantle_session.storage.database_storage import DatabaseStorage
@@ -88,7 +89,7 @@ class DatabaseStore:
 
     def find(self, text: str) -> str:
         found: list[Row] = []
-        if text and text.isascii() and text.isprintable():
+        if may_be_id(text):
             found = self._database.rows("SELECT id FROM cantle_sessions WHERE id = ?", text)
             found = found or self._database.rows(
                 "SELECT id FROM cantle_sessions WHERE substr(id, 1, ?) = ? ORDER BY id", len(text), text
@@ -132,7 +133,8 @@ class DatabaseStore:
             raise SessionFileError(location, "there is no such session; nothing was moved")
         session, line = as_int(found[0][0]), encode_header(header)
         try:
-            self._database.begin(session)
+            if self._database.begin(session) is None:
+                raise SessionFileError(location, "somebody has deleted it; nothing was moved")
             ((old,),) = self._database.rows("SELECT line FROM cantle_lines WHERE row = ?", row_of(session, 0))
             more = len(line) - len(as_bytes(old))
             self._database.finish(
@@ -176,7 +178,7 @@ class DatabaseStore:
 
     def _id_in(self, location: str) -> str:
         store, mark, session_id = location.rpartition("#")
-        if not mark or not session_id or self._shown(store) != self.location:
+        if not mark or not may_be_id(session_id) or self._shown(store) != self.location:
             raise SessionFileError(location, f"it is no session of {self.location}")
         return session_id
 
