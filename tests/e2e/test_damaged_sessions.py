@@ -70,6 +70,7 @@ def test_it_is_shown_as_far_as_it_is_sound(cli: Cli, damaged: tuple[Path, int, l
     assert done.returncode == 0 and questions(done.stdout) == kept
     warnings = done.stderr.split("\n")[:-1]
     assert any(text.startswith(f"cantle: warning: line {line}: ") for text in warnings), warnings
+    assert warnings[-1] == f"cantle: `cantle sessions repair {file}` writes a sound copy beside it."
     for command in (["show", "--tree"], ["show", "--context"], ["stats"]):
         done = cli.run_warm("sessions", *command, str(file))
         assert done.returncode == 0 and f"line {line}: " in done.stderr, done.stderr

@@ -316,7 +316,8 @@ def test_showing_a_session_does_not_change_it(cli: Cli) -> None:
     before = file.read_bytes()
     shown = cli.run_warm("sessions", "show")
     assert shown.returncode == 0 and "Begin." in shown.stdout
-    assert shown.stderr.startswith("cantle: warning: line 6: ") and shown.stderr.count("\n") == 1
+    warning, advice = shown.stderr.splitlines()
+    assert warning.startswith("cantle: warning: line 6: ") and "`cantle sessions repair " in advice
     for command in ("stats", "list"):
         cli.run_warm("sessions", command)
     assert file.read_bytes() == before
@@ -440,6 +441,7 @@ def test_f03_an_import_never_takes_the_place_of_a_session(cli: Cli, tmp_path: Pa
     copy.write_bytes(file.read_bytes())
     session_id = listed(cli)[0]["id"]
     refused(cli, "import", str(copy), says=session_id)
+    refused(cli, "import", str(copy), says="--new-id keeps the copy beside it.")
     other = Cli(tmp_path / "home 2", cli.cwd, cli.variables)
     other.home.mkdir()
     assert said(other, "import", str(copy)) == f"{session_id}\n"

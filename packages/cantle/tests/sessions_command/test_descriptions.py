@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cantle.sessions_command.descriptions import describe
+from cantle.sessions_command.descriptions import describe, spoken_kind
 from cantle_ai.codec import JsonObject
 from cantle_session.entries import entry_from_json
 
@@ -80,3 +80,11 @@ ENTRIES: list[tuple[JsonObject, tuple[str, str]]] = [
 @pytest.mark.parametrize(("entry", "said"), ENTRIES)
 def test_an_entry(entry: JsonObject, said: tuple[str, str]) -> None:
     assert describe(entry_from_json({**PLACE, **entry})) == said
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [("toolResult", "result"), ("tool", "result"), ("user", "user"), ("context_edit", "context edit")],
+)
+def test_a_kind_is_called_what_the_list_of_entries_calls_it(kind: str, word: str) -> None:
+    assert spoken_kind(kind) == word

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cantle.sessions_command.lists import short_ids
-from cantle.sessions_command.table import cut, local_time, one_line, quantity, size_of, table
+from cantle.sessions_command.table import cost_of, cut, local_time, one_line, quantity, size_of, table
+from cantle_ai.usage import Cost
 
 
 @given(st.text())
@@ -92,3 +93,16 @@ def test_a_short_id_fits_no_other(ids: set[str]) -> None:
     for whole, short in short_ids(ids).items():
         assert whole.startswith(short)
         assert short == whole or [each for each in ids if each.startswith(short)] == [whole]
+
+
+@pytest.mark.parametrize(
+    ("total", "unknown", "said"),
+    [
+        (0.0, False, "$0.0000"),
+        (1.5, False, "$1.5000"),
+        (0.0, True, "not known"),
+        (1.5, True, "$1.5000, and more that is not known"),
+    ],
+)
+def test_a_cost_that_nobody_knows_is_not_shown_as_nothing(total: float, unknown: bool, said: str) -> None:
+    assert cost_of(Cost(total=total, unknown=unknown)) == said

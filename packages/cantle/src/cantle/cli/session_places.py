@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cantle.console import warn
+from cantle.console import notice, warn
 from cantle.errors import SessionError
 from cantle.paths import ConfigPaths, config_directory, present, user_path, working_directory
 from cantle.session_place import sessions_directory
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from cantle_session.listing import SessionInfo
     from cantle_session.storage.store import SessionStore
 
-__all__ = ["SessionPlaces", "as_user_errors"]
+__all__ = ["SessionPlaces", "as_user_errors", "warn_of"]
 
 
 class SessionPlaces:
@@ -183,3 +184,11 @@ def as_user_errors() -> Iterator[None]:
         if text.partition(" ")[0].isalpha():  # and no path or address
             text = text[0].upper() + text[1:]
         raise SessionError(f"{text.rstrip('.')}.") from None
+
+
+def warn_of(session: Session, named: str | None) -> None:
+    """Tell what is wrong with a session, and what mends it where that is damage. `named` is how the user called it."""
+    for warning in session.warnings:
+        warn(f"{warning}.")
+    if session.file is not None and any(warning.line is not None for warning in session.warnings):
+        notice(f"`cantle sessions repair {shlex.quote(named or session.id)}` writes a sound copy beside it.")

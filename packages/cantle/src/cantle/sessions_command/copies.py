@@ -6,8 +6,8 @@ import argparse
 import json
 from contextlib import closing
 
-from cantle.cli.session_places import SessionPlaces
-from cantle.console import Results, warn
+from cantle.cli.session_places import SessionPlaces, warn_of
+from cantle.console import Results
 from cantle.errors import SessionError
 from cantle.paths import user_path
 from cantle.sessions_command.table import one_line, quantity
@@ -52,8 +52,7 @@ def _before(places: SessionPlaces, options: argparse.Namespace) -> tuple[Session
                 f'The session {one_line(session.id)} has no entry "{options.before}".',
                 f"`cantle sessions show --tree {one_line(session.id)}` lists them.",
             ) from None
-        for warning in session.warnings:
-            warn(f"{warning}.")
+        warn_of(session, options.session)
     if not made.session.saved:
         made.session.close()
         raise SessionError(
@@ -65,7 +64,7 @@ def _before(places: SessionPlaces, options: argparse.Namespace) -> tuple[Session
 def import_file(options: argparse.Namespace) -> int:
     """Take a session file into the place where the sessions of its working directory are kept, and say where."""
     from cantle_session.imports import import_session
-    from cantle_session.places import header_of
+    from cantle_session.places import find_exactly, header_of
     from cantle_session.storage.store import open_storage
 
     places = SessionPlaces.of(options.session_dir)
@@ -73,6 +72,11 @@ def import_file(options: argparse.Namespace) -> int:
     with closing(open_storage(source, reading=True)) as storage:
         _, header = header_of(storage)
     cwd = places.cwd if options.here else header.cwd
+    if not options.new_id and (there := find_exactly(places.place_for(cwd), header.id)):
+        raise SessionError(
+            f"The session {one_line(header.id)} is there already, and was left alone: {there}.",
+            "--new-id keeps the copy beside it.",
+        )
     imported = import_session(
         source, places.place_for(cwd), cwd=cwd if options.here else None, new_id=options.new_id
     )

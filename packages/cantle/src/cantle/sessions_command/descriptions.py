@@ -30,10 +30,20 @@ from cantle_session.messages import (
     ExtensionMessage,
 )
 
-__all__ = ["describe"]
+__all__ = ["describe", "spoken_kind"]
 
 _LOOKED_AT = 1000
 """Characters that an entry is described by."""
+_SPOKEN = {
+    "tool": "result",  # as a search has it
+    "toolResult": "result",
+    "bashExecution": "shell",
+    "custom": "note",
+    "custom_message": "note",
+    "branchSummary": "branch summary",
+    "compactionSummary": "compaction",
+    "session_info": "name",
+}
 
 
 def describe(entry: Entry) -> tuple[str, str]:
@@ -72,6 +82,11 @@ def _described(entry: Entry) -> tuple[str, str]:
             tokens = quantity(entry.usage.total_tokens, "token")
             return "usage", f"{entry.kind}, {entry.provider}/{entry.model}: {tokens}"
     return entry.type, "(of a kind that is not known here)"
+
+
+def spoken_kind(kind: str) -> str:
+    """A message's role, or an entry's type, in the words that :func:`describe` has for it."""
+    return _SPOKEN.get(kind) or kind.replace("_", " ")
 
 
 def _message(message: AgentMessage) -> tuple[str, str]:

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from cantle.cli.session_places import SessionPlaces, as_user_errors
-from cantle.console import Results, warn
+from cantle.cli.session_places import SessionPlaces, as_user_errors, warn_of
+from cantle.console import Results
 from cantle.errors import SessionError, UserError
 from cantle.paths import present, user_path
 from cantle.sessions_command.table import one_line
@@ -35,8 +35,7 @@ def export(options: argparse.Namespace) -> int:
         if present(target):
             raise SessionError(f"{target} is there already, and was left alone.", "Name another file.")
         _write(session, target, kind, options.leaf)
-        for warning in session.warnings:  # known now that all was read
-            warn(f"{warning}.")
+        warn_of(session, options.session)  # all was read, so all is known
     results = Results()
     results.show(f"{target}\n")
     return results.code

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cantle.cli.session_places import SessionPlaces
 from cantle.console import Results, notice
 from cantle.errors import UserError
+from cantle.sessions_command.descriptions import spoken_kind
 from cantle.sessions_command.table import local_time, one_line, size_of, table
 from cantle_ai.codec import JsonObject
 from cantle_session.listing import SessionInfo
@@ -62,7 +63,7 @@ def search_sessions(options: argparse.Namespace) -> int:
                 ids.get(hit.id) or one_line(hit.id),  # it may have come since
                 one_line(hit.entry_id),
                 local_time(hit.timestamp),
-                one_line(hit.kind),
+                one_line(spoken_kind(hit.kind)),
                 one_line(hit.excerpt),
             )
             for hit in hits

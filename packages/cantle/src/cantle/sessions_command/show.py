@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
 
-from cantle.cli.session_places import SessionPlaces
-from cantle.console import Results, warn
+from cantle.cli.session_places import SessionPlaces, warn_of
+from cantle.console import Results
 from cantle.sessions_command.descriptions import describe
 from cantle.sessions_command.table import cut, edge, local_time, one_line, quantity
 from cantle_ai.codec import JsonObject, encode_json
@@ -28,8 +28,7 @@ def show(options: argparse.Namespace) -> int:
     places = SessionPlaces.of(options.session_dir)
     with places.open(options.session) as session:
         entries = session.walk(whole=options.tree)
-        for warning in session.warnings:  # known now that all was read
-            warn(f"{warning}.")
+        warn_of(session, options.session)  # all was read, so all is known
         results = Results()
         if options.json:
             _say_records(results, session, entries, context=options.context)

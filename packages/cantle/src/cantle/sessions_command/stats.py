@@ -6,9 +6,10 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping
 
-from cantle.cli.session_places import SessionPlaces
+from cantle.cli.session_places import SessionPlaces, warn_of
 from cantle.console import Results, notice, warn
-from cantle.sessions_command.table import local_time, one_line, quantity, table
+from cantle.sessions_command.descriptions import spoken_kind
+from cantle.sessions_command.table import cost_of, local_time, one_line, quantity, table
 from cantle_ai.codec import JsonObject
 from cantle_ai.usage import Usage
 from cantle_session.errors import SessionFileError
@@ -25,8 +26,7 @@ def show_stats(options: argparse.Namespace) -> int:
     if options.session is not None:
         with places.open(options.session) as session:
             stats = session_stats(session)
-            for warning in session.warnings:
-                warn(f"{warning}.")
+            warn_of(session, options.session)
     else:
         locations = [info.location for info in places.sessions(everywhere=options.all)]
         if not locations and not options.json:
@@ -55,11 +55,11 @@ def _shown(stats: SessionStats) -> str:
         ("from", "" if stats.first is None else local_time(stats.first)),
         ("to", "" if stats.last is None else local_time(stats.last)),
         ("entries", f"{sum(stats.entries.values()):,} on {quantity(stats.branches, 'branch')}"),
-        ("messages", _counts(stats.messages)),
+        ("messages", _counts({spoken_kind(role): count for role, count in stats.messages.items()})),
         ("tool calls", _counts(stats.tool_calls)),
         ("tool errors", _counts(stats.tool_errors)),
         ("tokens", _tokens(usage)),
-        ("cost", f"${cost.total:,.4f}{', and more that is not known' if cost.unknown else ''}"),
+        ("cost", cost_of(cost)),
     ]
     shown = "".join(f"{name:<13}{value}\n" for name, value in rows if value)
     if not stats.models:
@@ -67,7 +67,7 @@ def _shown(stats: SessionStats) -> str:
     models = [("model", "answers", "tokens", "cost")]
     for name, share in sorted(stats.models.items(), key=lambda item: -item[1].usage.total_tokens):
         tokens = f"{share.usage.total_tokens:,}"
-        models.append((one_line(name), f"{share.answers:,}", tokens, f"${share.usage.cost.total:,.4f}"))
+        models.append((one_line(name), f"{share.answers:,}", tokens, cost_of(share.usage.cost)))
     return f"{shown}\n{table(models, right=(1, 2))}"
 
 

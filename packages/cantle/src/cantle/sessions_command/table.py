@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from cantle.cli.arguments import terminal_columns
 from cantle.console import HIDDEN
 
-__all__ = ["cut", "edge", "local_time", "one_line", "quantity", "size_of", "table"]
+if TYPE_CHECKING:
+    from cantle_ai.usage import Cost
+
+__all__ = ["cost_of", "cut", "edge", "local_time", "one_line", "quantity", "size_of", "table"]
 
 _NARROWEST = 20
 """The last column of a table is at least this wide, whatever the terminal is."""
@@ -72,6 +76,13 @@ def quantity(count: int, thing: str) -> str:
         f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}es" if thing.endswith("ch") else f"{thing}s"
     )
     return f"{count:,} {thing if count == 1 else plural}"
+
+
+def cost_of(cost: Cost) -> str:
+    """What was paid, in dollars, as far as it is known."""
+    if cost.unknown:
+        return f"${cost.total:,.4f}, and more that is not known" if cost.total else "not known"
+    return f"${cost.total:,.4f}"
 
 
 def size_of(count: int) -> str:
