@@ -142,7 +142,7 @@ USES: dict[str, Callable[[Session], object]] = {
     "common ancestor": _find_ancestor,
     "append": _append_many,
     "copies": _copy,
-    "fates": fates,
+    "fates": lambda session: list(fates(session)),
     "plans": _plan,
     "stats": session_stats,
 }
