@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("script", metavar="SCRIPT", help="a scripted-model file")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one (default)")
     parser.add_argument(
-        "--idle", type=float, default=60, metavar="SECONDS", help="stop after so long without a request"
+        "--idle", type=float, default=60, metavar="SECONDS", help="stop after so long without a request (60)"
     )
     parser.add_argument(
         "--cut", type=int, metavar="SEED", help="choose by this seed where answers are cut into blocks"
