@@ -197,7 +197,7 @@ def test_what_can_be_no_id_is_no_session(place: Place, session_id: str) -> None:
         place.store.delete,
         lambda each: place.store.rename(each, "x"),
     ):
-        with pytest.raises(SessionFileError, match="no such session|no session of"):
+        with pytest.raises(SessionFileError, match=r"no such session|no session of"):
             act(location)
     with pytest.raises(SessionLookupError, match="no session"):
         place.store.find(session_id)

@@ -228,7 +228,9 @@ class SqliteDatabase:
             return None
         # Where it may not be written, or nothing beside it, what lies there is read, and nothing that comes later.
         log = self._path.with_name(f"{self._path.name}-wal")
-        still = not ((os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK)) or log.exists())
+        still = not (
+            (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK)) or log.exists()
+        )
         try:
             # Any thread may use it, one at a time, as with every storage.
             connection = sqlite3.connect(
