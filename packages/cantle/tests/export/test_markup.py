@@ -154,3 +154,10 @@ def test_what_is_typed_keeps_its_lines_and_has_its_code_in_colours():
     assert '<span class="k">import</span>' in shown
     assert '<div class="typed"># not a heading</div>' in shown
     assert read(shown).text.endswith("left open")
+
+
+@pytest.mark.parametrize("line", ["```" + "a" * 60_000 + "`", "~" * 60_000 + "`", "~~~" + " " * 60_000 + "`"])
+def test_a_long_line_that_only_begins_like_a_fence_takes_little_time(line):
+    before = process_time()
+    assert line.strip("`") in read(as_typed(line)).text
+    assert process_time() - before < 2

@@ -24,7 +24,8 @@ __all__ = ["as_typed", "rendered"]
 
 _LONGEST = 200_000
 """Characters that are read as Markdown; a longer text is shown as it was written."""
-_FENCE = re.compile(r"(```+|~~~+)[ \t]*([\w+#.-]*)[^`]*$")
+_FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*+([\w+#.-]*+)[^`]*+$")
+"""None of its parts gives back what it took: a long line that is no fence would be tried from each place in it."""
 _SPAN = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
