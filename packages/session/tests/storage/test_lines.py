@@ -122,10 +122,7 @@ def test_lines_that_hold_some_bytes_are_found_from_the_end(storage: Storage) -> 
     found = list(storage.containing(b'"label"'))
     assert texts(iter(found)) == [b'a{"type":"label"}b', b'{"type":"label"}']
     assert list(storage.read([key for key, _ in found])) == texts(iter(found))
-    assert texts(storage.containing(b"o")) == [b"two", b"one"] or texts(storage.containing(b"o"))[:2] == [
-        b"two",
-        b"one",
-    ]
+    assert texts(storage.containing(b"o"))[:2] == [b"two", b"one"]  # then comes the header
     assert list(storage.containing(b"nowhere")) == []
 
 
@@ -152,7 +149,7 @@ def test_lines_of_any_length_stay_apart(storage: Storage, size: int) -> None:
     lines = [b"a" * size, b"b", b"c" * size]
     keys = added(storage, *lines)
     assert texts(storage.lines())[-3:] == lines
-    assert [line for _, line in zip(range(3), texts(storage.backwards()), strict=False)] == lines[::-1]
+    assert texts(storage.backwards())[:3] == lines[::-1]
     assert list(storage.read(keys[::-1])) == lines[::-1]
 
 
