@@ -100,8 +100,8 @@ def test_a_short_id_fits_no_other(ids: set[str]) -> None:
     [
         (0.0, False, "$0.0000"),
         (1.5, False, "$1.5000"),
-        (0.0, True, "not known"),
-        (1.5, True, "$1.5000, and more that is not known"),
+        (0.0, True, "unknown"),
+        (1.5, True, "at least $1.5000"),
     ],
 )
 def test_a_cost_that_nobody_knows_is_not_shown_as_nothing(total: float, unknown: bool, said: str) -> None:

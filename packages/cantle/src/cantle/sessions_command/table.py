@@ -79,10 +79,10 @@ def quantity(count: int, thing: str) -> str:
 
 
 def cost_of(cost: Cost) -> str:
-    """What was paid, in dollars, as far as it is known."""
-    if cost.unknown:
-        return f"${cost.total:,.4f}, and more that is not known" if cost.total else "not known"
-    return f"${cost.total:,.4f}"
+    """What was paid: `$1.2345`; with what could not be priced `at least $1.2345`, or `unknown`."""
+    if cost.unknown and not cost.total:
+        return "unknown"
+    return f"{'at least ' if cost.unknown else ''}${cost.total:,.4f}"
 
 
 def size_of(count: int) -> str:
