@@ -9,12 +9,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from cantle_session.entries import SessionHeader
 from cantle_session.lines import encode_header
 from cantle_session.storage.port import Storage
 from cantle_session.storage.store import SessionStore, open_store
+from tests.support.postgres import needs_postgres
 
-__all__ = ["HEADER_LINE", "Place", "child", "header", "told"]
+__all__ = ["HEADER_LINE", "SERVER", "Place", "child", "header", "in_databases", "told"]
+
+SERVER = pytest.param("postgres", marks=needs_postgres())
+in_databases = pytest.mark.parametrize("place", ["sqlite", SERVER], indirect=True)
+"""For a test of what a folder does not promise."""
 
 _PATH = os.pathsep.join(["packages/ai/src", "packages/agent/src", "packages/session/src"])
 _ROOT = Path(__file__).resolve().parents[4]

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from cantle_session.storage import locks, postgres, sqlite
-from packages.session.tests.storage.backends import Place
-from tests.support.postgres import needs_postgres
+from packages.session.tests.storage.backends import SERVER, Place
 
 
-@pytest.fixture(params=["folder", "sqlite", pytest.param("postgres", marks=needs_postgres())])
+@pytest.fixture(params=["folder", "sqlite", SERVER])
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """An empty place for sessions, once for each back-end that keeps them."""
     name: str = request.param

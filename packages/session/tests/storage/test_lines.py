@@ -16,9 +16,8 @@ from cantle_session.storage.legacy import LegacyStorage
 from cantle_session.storage.memory import MemoryStorage
 from cantle_session.storage.port import Storage
 from cantle_session.storage.store import open_storage
-from packages.session.tests.storage.backends import HEADER_LINE, Place, header
+from packages.session.tests.storage.backends import HEADER_LINE, SERVER, Place, header
 from packages.session.tests.support import HEADER, write
-from tests.support.postgres import needs_postgres
 
 LINES = [b"one", b"two"]
 Keyed: TypeAlias = list[tuple[int, bytes]]
@@ -32,9 +31,7 @@ def _legacy(path: Path) -> LegacyStorage:
     return LegacyStorage(storage, old, lines)
 
 
-@pytest.fixture(
-    params=["memory", "legacy", "folder", "sqlite", pytest.param("postgres", marks=needs_postgres())]
-)
+@pytest.fixture(params=["memory", "legacy", "folder", "sqlite", SERVER])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     """A session of three lines, the first of which is a header."""
     made: Storage

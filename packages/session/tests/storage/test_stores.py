@@ -17,7 +17,7 @@ from cantle_session.session import Session
 from cantle_session.storage.database_store import DatabaseStore
 from cantle_session.storage.folder_store import FolderStore
 from cantle_session.storage.store import open_store
-from packages.session.tests.storage.backends import Place, child, told
+from packages.session.tests.storage.backends import Place, child, in_databases, told
 from packages.session.tests.support import texts
 
 
@@ -185,12 +185,11 @@ def test_a_location_is_known_however_it_is_written(
     assert place.store.sessions() == []
 
 
+@in_databases
 @pytest.mark.parametrize("session_id", ["\0", "\ud800", "é", "a\nb", "%", "'"])
 def test_what_can_be_no_id_is_no_session(place: Place, session_id: str) -> None:
     made(place, "hi", 1)
     location = f"{place.store.location}#{session_id}"
-    if not place.is_database:
-        return
     for act in (
         Session.open,
         place.store.open,
@@ -203,9 +202,8 @@ def test_what_can_be_no_id_is_no_session(place: Place, session_id: str) -> None:
         place.store.find(session_id)
 
 
+@in_databases
 def test_a_session_of_another_place_is_not_touched(place: Place, tmp_path: Path) -> None:
-    if not place.is_database:
-        return  # a folder takes any path
     made(place, "hi", 1, session_id="abc")
     for wrong in ("abc", f"sqlite:{tmp_path}/else.db#abc", "postgresql://other/db#abc", place.store.location):
         for act in (place.store.open, place.store.delete, lambda location: place.store.rename(location, "x")):
