@@ -20,6 +20,7 @@ from packages.cantle.tests.export.sample_sessions import (
     Story,
     call,
     long_session,
+    picture,
     tidepool,
     write_session,
 )
@@ -179,8 +180,12 @@ def test_what_is_not_known_is_shown_as_it_is(tmp_path):
     story.user("hi")
     story.add("from_tomorrow", colours=["blue"])
     story.message(role="narrator", content="meanwhile")
-    text = check(page_of(story, tmp_path)).text
-    assert '"blue"' in text and "meanwhile" in text
+    story.answer({"type": "image", "data": picture(4, 4), "mimeType": "image/png"}, {"type": "hologram"})
+    story.add("usage", kind="compaction", provider="p", model="m", usage={"input": 5}, note="It was refused")
+    found = check(page_of(story, tmp_path))
+    assert '"blue"' in found.text and "A message of the role narrator" in found.text
+    assert [element.name for element in found.elements].count("img") == 1 and '"hologram"' in found.text
+    assert "(It was refused)" in found.text
 
 
 def test_json_that_is_nested_too_deeply_to_be_written(tmp_path):

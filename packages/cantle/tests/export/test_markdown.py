@@ -12,7 +12,7 @@ from cantle.export.markdown import export_markdown
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
 from packages.cantle.tests.export.attacks import ATTACKS, attacked
-from packages.cantle.tests.export.sample_sessions import Story, tidepool, write_session
+from packages.cantle.tests.export.sample_sessions import Story, picture, tidepool, write_session
 
 READER = MarkdownIt("commonmark", {"html": True}).enable("table")
 LINES = st.lists(
@@ -114,3 +114,16 @@ def test_what_is_there_is_left_alone(tmp_path):
     with pytest.raises(SessionFileError, match="already there"):
         markdown_of(tidepool(), tmp_path)
     assert (tmp_path / "session.md").read_text() == "mine"
+
+
+def test_parts_of_an_answer_that_are_not_text_are_shown(tmp_path):
+    story = Story()
+    story.user("draw")
+    story.answer(
+        {"type": "image", "data": picture(4, 4), "mimeType": "image/png"}, {"type": "hologram", "depth": 3}
+    )
+    story.add("usage", kind="compaction", provider="p", model="m", usage={"input": 5}, note="It was refused")
+    page = markdown_of(story, tmp_path)
+    assert "*An image (image/png), which an export to HTML shows.*" in page
+    assert "A part of a kind that is not known here" in page and '"hologram"' in page
+    assert "*compaction: m, 5 in · 0 out · $0.00 (It was refused)*" in page

@@ -19,6 +19,7 @@ from cantle.export.parts import (
     compacted,
     ending_of,
     file_lists,
+    note_words,
     raw_json,
     shell_command,
     system_prompt,
@@ -27,10 +28,18 @@ from cantle.export.parts import (
     usage_line,
 )
 from cantle.export.prose import rendered
-from cantle.export.tool_calls import folded, result_alone, tool_call
+from cantle.export.tool_calls import folded, image, result_alone, tool_call
 from cantle.export.turns import is_note, results_of, speaker_of, turns_of
 from cantle_ai.codec import Json
-from cantle_ai.content import TextContent, ThinkingContent, ToolCall, UserContent
+from cantle_ai.content import (
+    Content,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    UnknownContent,
+    UserContent,
+)
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UnknownMessage, UserMessage
 from cantle_ai.usage import Usage, total_usage
 from cantle_session.entries import (
@@ -42,10 +51,6 @@ from cantle_session.entries import (
     Entry,
     LabelEntry,
     MessageEntry,
-    ModelChangeEntry,
-    SessionInfoEntry,
-    ThinkingLevelChangeEntry,
-    UsageEntry,
     usage_of,
 )
 from cantle_session.messages import (
@@ -212,8 +217,12 @@ class Conversation:
                 return self._summary(position, title, entry.summary, entry.usage, entry.details)
             case MessageEntry(message=UnknownMessage(raw={"role": "system"} as raw)):
                 return self._article("raw", "", position, system_prompt(raw))
+            case MessageEntry(message=UnknownMessage(role=role, raw=raw)):
+                return self._article(
+                    "raw", "", position, raw_json(f"A message of the role {one_line(role)}", raw)
+                )
         return self._article(
-            "raw", "", position, raw_json(f"An entry of the type {entry.type!r}", entry.to_json())
+            "raw", "", position, raw_json(f"An entry of the type {one_line(entry.type)}", entry.to_json())
         )
 
     def _article(self, kind: str, author: str, position: int, *body: Html) -> Html:
@@ -260,7 +269,7 @@ class Conversation:
         kind = "answer more" if follows else "answer"
         return self._article(kind, author, position, *blocks, ending_of(answer), *figures)
 
-    def _block(self, position: int, block: object, results: dict[tuple[int, str], int]) -> Html:
+    def _block(self, position: int, block: Content, results: dict[tuple[int, str], int]) -> Html:
         match block:
             case TextContent():
                 return tag("div", rendered(block.text), class_="prose") if block.text.strip() else EMPTY
@@ -272,8 +281,10 @@ class Conversation:
                 message = entry.message if isinstance(entry, MessageEntry) else None
                 result = message if isinstance(message, ToolResultMessage) else None
                 return tool_call(block, result, None if at is None else self.anchors[at])
-        raw = block.to_json() if hasattr(block, "to_json") else None
-        return raw_json("A part of a kind that is not known here", raw)
+            case ImageContent():
+                return image(block)
+            case UnknownContent():
+                return raw_json("A part of a kind that is not known here", block.to_json())
 
     def _turn(self, turn: list[int]) -> str:
         """A turn of several answers in one line."""
@@ -308,19 +319,11 @@ class Conversation:
     def _note(self, position: int) -> Html:
         entry = self.entries[position]
         match entry:
-            case ModelChangeEntry():
-                said = text(f"Model {one_line(f'{entry.provider}/{entry.model_id}')}")
-            case ThinkingLevelChangeEntry():
-                said = text(f"Thinking {one_line(entry.thinking_level)}")
-            case SessionInfoEntry():
-                said = text(f"Named “{one_line(entry.name)}”" if entry.name else "Name taken away")
             case LabelEntry():
                 what = f"Label “{one_line(entry.label)}” on " if entry.label else "Label taken from "
                 said = joined([text(what), self._link(entry.target_id)])
             case ContextEditEntry():
                 said = self._edit(entry)
-            case UsageEntry():
-                said = text(f"{one_line(entry.kind)}: {one_line(entry.model)}, {usage_line(entry.usage)}")
             case CustomEntry():
                 said = folded(
                     text(f"State of {one_line(entry.custom_type)}"),
@@ -328,7 +331,7 @@ class Conversation:
                     class_="raw",
                 )
             case _:
-                said = text(one_line(entry.type))
+                said = text(note_words(entry))
         return tag("div", said, class_="note", id=self.anchors[position])
 
     def _edit(self, entry: ContextEditEntry) -> Html:

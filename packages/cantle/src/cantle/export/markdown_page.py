@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from cantle.export.contained import contained, escaped, fenced, quoted
@@ -18,10 +18,18 @@ from cantle.export.entry_texts import clock, day, labels, one_line, pretty_json
 from cantle.export.figures import counted, figures
 from cantle.export.languages import language_of
 from cantle.export.markup import plain
-from cantle.export.parts import compacted, ending_words, shell_remarks, title_of, usage_line
+from cantle.export.parts import compacted, ending_words, note_words, shell_remarks, title_of, usage_line
 from cantle.export.tool_calls import call_title
 from cantle.export.turns import results_of, speaker_of
-from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCall, UserContent
+from cantle_ai.content import (
+    Content,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    UnknownContent,
+    UserContent,
+)
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UnknownMessage, UserMessage
 from cantle_session.entries import (
     BranchSummaryEntry,
@@ -32,11 +40,7 @@ from cantle_session.entries import (
     Entry,
     LabelEntry,
     MessageEntry,
-    ModelChangeEntry,
     SessionHeader,
-    SessionInfoEntry,
-    ThinkingLevelChangeEntry,
-    UsageEntry,
 )
 from cantle_session.messages import (
     BashExecutionMessage,
@@ -149,7 +153,7 @@ def _folded(title: str, *blocks: str) -> str:
     return f"<details><summary>{line}</summary>\n\n{body}\n\n</details>"
 
 
-def _part(block: object, result: Entry | None) -> str:
+def _part(block: Content, result: Entry | None) -> str:
     match block:
         case TextContent():
             return contained(block.text) if block.text.strip() else ""
@@ -158,7 +162,10 @@ def _part(block: object, result: Entry | None) -> str:
         case ToolCall():
             message = result.message if isinstance(result, MessageEntry) else None
             return _call(block, message if isinstance(message, ToolResultMessage) else None)
-    return ""
+        case ImageContent():
+            return _image(block)
+        case UnknownContent():
+            return _folded("A part of a kind that is not known here", _unknown_part(block))
 
 
 def _call(call: ToolCall, result: ToolResultMessage | None) -> str:
@@ -182,31 +189,29 @@ def _call(call: ToolCall, result: ToolResultMessage | None) -> str:
 
 
 def _output(content: Sequence[UserContent], language: str = "text") -> str:
-    blocks = []
-    for block in content:
-        match block:
-            case TextContent():
-                blocks.append(fenced(plain(block.text), language) if block.text.strip() else "")
-            case ImageContent():
-                blocks.append(_image(block))
-            case _:
-                blocks.append(fenced(pretty_json(block.to_json()), "json"))
-    return "\n\n".join(filter(None, blocks)) or "It printed nothing."
+    return _blocks_of(content, lambda text: fenced(plain(text), language)) or "It printed nothing."
 
 
 def _content(content: str | Sequence[UserContent]) -> str:
-    if isinstance(content, str):
-        return contained(content)
+    return contained(content) if isinstance(content, str) else _blocks_of(content, contained)
+
+
+def _blocks_of(content: Sequence[UserContent], written: Callable[[str], str]) -> str:
+    """Blocks of content, the text of each as `written`."""
     blocks = []
     for block in content:
         match block:
             case TextContent():
-                blocks.append(contained(block.text))
+                blocks.append(written(block.text) if block.text.strip() else "")
             case ImageContent():
                 blocks.append(_image(block))
             case _:
-                blocks.append(fenced(pretty_json(block.to_json()), "json"))
-    return "\n\n".join(blocks)
+                blocks.append(_unknown_part(block))
+    return "\n\n".join(filter(None, blocks))
+
+
+def _unknown_part(block: UnknownContent) -> str:
+    return fenced(pretty_json(block.to_json()), "json")
 
 
 def _image(block: ImageContent) -> str:
@@ -216,15 +221,7 @@ def _image(block: ImageContent) -> str:
 
 def _note(entry: Entry) -> str:
     match entry:
-        case ModelChangeEntry():
-            return f"Model: {one_line(f'{entry.provider}/{entry.model_id}')}"
-        case ThinkingLevelChangeEntry():
-            return f"Thinking: {one_line(entry.thinking_level)}"
-        case SessionInfoEntry():
-            return f"Named “{one_line(entry.name)}”" if entry.name else "Name taken away"
         case ContextEditEntry():
             what = "no longer sees" if entry.replacement is None else "sees other words for"
             return f"From here on the model {what} the entry {one_line(entry.target_id)}"
-        case UsageEntry():
-            return f"{one_line(entry.kind)}: {one_line(entry.model)}, {usage_line(entry.usage)}"
-    return ""
+    return note_words(entry)

@@ -14,7 +14,14 @@ from cantle_ai.codec import Json, JsonObject
 from cantle_ai.content import ImageContent, TextContent, ThinkingContent, UserContent
 from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_ai.usage import Usage
-from cantle_session.entries import Entry, MessageEntry
+from cantle_session.entries import (
+    Entry,
+    MessageEntry,
+    ModelChangeEntry,
+    SessionInfoEntry,
+    ThinkingLevelChangeEntry,
+    UsageEntry,
+)
 from cantle_session.messages import BashExecutionMessage
 
 __all__ = [
@@ -23,6 +30,7 @@ __all__ = [
     "ending_of",
     "ending_words",
     "file_lists",
+    "note_words",
     "raw_json",
     "shell_command",
     "shell_remarks",
@@ -130,6 +138,21 @@ def file_lists(details: JsonObject) -> Iterator[Html]:
         if paths:
             names = joined((tag("code", text(path)) for path in paths), Html(" "))
             yield tag("p", tag("b", text(f"{name} ")), names, class_="files")
+
+
+def note_words(entry: Entry) -> str:
+    """What an entry says that is no message and holds no more than a line; empty for any other."""
+    match entry:
+        case ModelChangeEntry():
+            return f"Model {one_line(f'{entry.provider}/{entry.model_id}')}"
+        case ThinkingLevelChangeEntry():
+            return f"Thinking {one_line(entry.thinking_level)}"
+        case SessionInfoEntry():
+            return f"Named “{one_line(entry.name)}”" if entry.name else "Name taken away"
+        case UsageEntry():
+            why = f" ({one_line(entry.note, 300)})" if entry.note else ""
+            return f"{one_line(entry.kind)}: {one_line(entry.model)}, {usage_line(entry.usage)}{why}"
+    return ""
 
 
 def system_prompt(raw: JsonObject) -> Html:
