@@ -349,6 +349,8 @@ def test_an_export_is_never_written_over_something(cli: Cli) -> None:
     ask(cli, "Begin.")
     (cli.cwd / "page.html").write_text("mine", encoding="utf-8")
     refused(cli, "export", listed(cli)[0]["id"], "page.html", says="page.html is there already")
+    refused(cli, "export", listed(cli)[0]["id"], "-", says="not to stdout")
+    assert not (cli.cwd / "-").exists()
     assert (cli.cwd / "page.html").read_text("utf-8") == "mine"
 
 

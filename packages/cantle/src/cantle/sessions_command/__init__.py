@@ -94,9 +94,9 @@ def _looking(commands: argparse._SubParsersAction[Parser]) -> None:
         "status is 1 when there are none.",
     )
     search.add_argument("words", nargs="+", metavar="word", help="what to look for")
-    for command in (listing, search):
+    for command, most in ((listing, ""), (search, " (default: 50)")):
         command.add_argument("-a", "--all", action="store_true", help="those of all folders")
-        command.add_argument("--limit", type=_count, metavar="N", help="at most so many")
+        command.add_argument("--limit", type=_count, metavar="N", help=f"at most so many{most}")
         command.add_argument("--json", action="store_true", help="as one JSON list")
 
 
@@ -115,7 +115,7 @@ def _showing(commands: argparse._SubParsersAction[Parser]) -> None:
         help="what becomes of each entry when a model is asked, and its tokens",
     )
     show.add_argument(
-        "--follow", action="store_true", help="and what is added to it, as it comes; Ctrl-C ends"
+        "--follow", action="store_true", help="go on with what is added to it, as it comes, until Ctrl-C"
     )
     show.add_argument("--json", action="store_true", help="one JSON object a line")
     stats = commands.add_parser(

@@ -25,6 +25,10 @@ _FORMATS: Final = {
 
 def export(options: argparse.Namespace) -> int:
     """Write the session to a file that is not there yet, and print its path."""
+    if options.file == "-":
+        raise UserError(
+            "An export goes into a file, not to stdout.", "Name the file; ./- is one of that name."
+        )
     places = SessionPlaces.of(options.session_dir)
     file = None if options.file is None else user_path(options.file)
     kind = options.format or _kind_of(file)
