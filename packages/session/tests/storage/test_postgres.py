@@ -255,6 +255,24 @@ def test_who_may_not_make_tables_is_told(server: PostgresServer) -> None:
 
 
 @pytestmark_server
+def test_who_may_only_read_lists_reads_and_searches(server: PostgresServer) -> None:
+    address = server.fresh()
+    for text in ("one plum", "two plums"):
+        with Session.create("/work", address) as session:
+            session.append_message(UserMessage(text))
+    reading = open_store(
+        address.replace("csearch_path", "cdefault_transaction_read_only%3Don%20-csearch_path")
+    )
+    assert len(reading.sessions()) == len(reading.search("plum")) == 2
+    location = reading.sessions()[0].location
+    with Session.open(location) as session:
+        assert texts(session) == ["two plums"]
+        with pytest.raises(SessionFileError, match="read-only"):
+            session.append_message(UserMessage("lost"))
+    assert len(open_store(address).search("plum")) == len(reading.search("plum")) == 2  # now with an index
+
+
+@pytestmark_server
 def test_a_session_that_is_forgotten_is_closed_without_a_word(server: PostgresServer) -> None:
     import gc
 
@@ -266,3 +284,19 @@ def test_a_session_that_is_forgotten_is_closed_without_a_word(server: PostgresSe
     gc.collect()
     with Session.open(location) as again:
         assert (texts(again), again.warnings) == (["hi"], [])
+
+
+def test_many_lines_are_sent_in_few_statements_of_limited_size() -> None:
+    from cantle_session.storage.database import Head
+    from cantle_session.storage.database_storage import _writing
+
+    head = Head(5, 0, 0, b"{}")
+    lines = [b"%d " % number + b"x" * (2_000_000 if number % 100 == 50 else 100) for number in range(1000)]
+    *adding, _ = _writing(1, head, lines)
+    assert len(adding) < 50
+    written = [value for _, values in adding for value in values]
+    assert written[::2] == [1 << 32 | number for number in range(5, 1005)]
+    assert written[1::2] == lines
+    for statement, values in adding:
+        assert statement.count("?") == len(values)
+        assert len(values) == 2 or sum(map(len, values[1::2])) <= 1 << 20  # type: ignore[arg-type]

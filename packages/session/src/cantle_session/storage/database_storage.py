@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -282,6 +282,20 @@ def _next_size(size: int, page: list[KeyedLine]) -> int:
     return min(size * 2, _LARGEST_PAGE) if room else max(size // 2, 1)
 
 
+def _portions(lines: Iterable[KeyedLine]) -> Iterator[list[KeyedLine]]:
+    """Lines that are written by one statement: many only while they are small."""
+    portion: list[KeyedLine] = []
+    size = 0
+    for number, line in lines:
+        if portion and (len(portion) == FIRST_PAGE or size + len(line) > _PAGE_BYTES):
+            yield portion
+            portion, size = [], 0
+        portion.append((number, line))
+        size += len(line)
+    if portion:
+        yield portion
+
+
 def _writing(session: int, head: Head, lines: Sequence[bytes]) -> list[Statement]:
     """Statements that add lines to a session."""
     facts = decode_object(head.facts)
@@ -289,9 +303,12 @@ def _writing(session: int, head: Head, lines: Sequence[bytes]) -> list[Statement
     for line in lines:
         latest = _learn(facts, line) or latest
     size = head.size + sum(len(line) + 1 for line in lines)
-    adding: list[Statement] = [
-        ("INSERT INTO cantle_lines (row, line) VALUES (?, ?)", (row_of(session, number), bytes(line)))
-        for number, line in enumerate(lines, head.lines)
+    adding = [
+        (
+            f"INSERT INTO cantle_lines (row, line) VALUES {', '.join(['(?, ?)'] * len(portion))}",
+            [value for number, line in portion for value in (row_of(session, number), bytes(line))],
+        )
+        for portion in _portions(enumerate(lines, head.lines))
     ]
     told = head.facts if facts == before else encode_json(facts)
     update = "UPDATE cantle_sessions SET lines = ?, size = ?, latest = ?, facts = ? WHERE session = ?"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -120,11 +121,8 @@ class DatabaseStore:
         return hits
 
     def rename(self, location: str, name: str) -> None:
-        storage = self.open(location)
-        try:
+        with closing(self.open(location)) as storage:
             append_name(storage, name)
-        finally:
-            storage.close()
 
     def move(self, location: str, header: SessionHeader) -> None:
         """Give a session another header, so another working directory. Its other lines stay."""
@@ -195,7 +193,10 @@ class DatabaseStore:
         """Numbers of the lines to look at, by session; None: at all of them."""
         if not terms or not self._database.has_index:
             return None
-        self._bring_index_up()
+        try:
+            self._bring_index_up()
+        except SessionFileError:
+            return None  # a full disk, a role that may only read: what can be read is looked at
         found: dict[int, list[int]] = {}
         for row in self._database.with_words(terms):
             found.setdefault(row >> 32, []).append(row & NUMBER)

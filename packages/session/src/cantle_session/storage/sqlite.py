@@ -247,8 +247,6 @@ class SqliteDatabase:
         except BaseException:
             connection.close()
             raise
-        # An index that cannot be brought up to date is of no use.
-        self._has_index = os.access(self._path, os.W_OK) and not still and self._finds_words(connection)
         self._connection = connection
         return connection
 
@@ -286,6 +284,7 @@ class SqliteDatabase:
                 self._run(connection, "PRAGMA journal_mode = WAL")
         self._run(connection, "PRAGMA synchronous = NORMAL")
         self._run(connection, "PRAGMA secure_delete = ON")
+        self._has_index = self._finds_words(connection)
 
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         (application,) = self._run(connection, "PRAGMA application_id")[0]
