@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 
 import pytest
@@ -245,8 +246,14 @@ def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path):
     other = made(there, "3", 1, session_id="xyz")
     assert find_session("abc1", here) == one
     assert find_session("abc2", here) == two
-    with pytest.raises(SessionLookupError, match="2 sessions"):
+    with pytest.raises(SessionLookupError, match=r"2 sessions.*: abc1, abc2$"):
         find_session("abc", here)
+    copy = made(there, "4", 1, session_id="xyz")
+    with pytest.raises(
+        SessionLookupError, match=re.escape(str(copy))
+    ):  # only its path tells it from the other
+        find_session("xyz", there)
+    copy.unlink()
     with pytest.raises(SessionLookupError, match="no session"):
         find_session("xyz", here)
     assert find_session("xy", here, root=tmp_path / "root") == other
