@@ -66,10 +66,11 @@ def _behind(line: bytes, parent_id: str | None) -> bytes:
 
 def _labels_elsewhere(session: Session, ids: set[str], here: dict[str, str | None]) -> list[LabelEntry]:
     """The label entries that count for these entries in the whole session and say something else than `here` does."""
-    latest: dict[str, LabelEntry] = {}
-    for link in session.links():
-        if link.type == "label" and isinstance(entry := session.entry(link.id), LabelEntry):
-            latest[entry.target_id] = entry
+    latest = {
+        entry.target_id: entry
+        for entry in session.walk(whole=True, kind="label")
+        if isinstance(entry, LabelEntry)
+    }
     return [
         entry
         for target, entry in latest.items()

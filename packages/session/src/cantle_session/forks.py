@@ -52,7 +52,7 @@ def fork_points(session: Session) -> list[ForkPoint]:
     """The user's messages on every branch, in the order in which they were written."""
     return [
         ForkPoint(entry.id, entry.message.text)
-        for entry in session.walk(whole=True)
+        for entry in session.walk(whole=True, kind="message")
         if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage) and entry.message.text
     ]
 

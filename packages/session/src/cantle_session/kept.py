@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from cantle_session.storage.port import KeyedLine, Storage
 
-    class Place(TypedDict):
-        """What every entry has, for the next one."""
+    class EntryFields(TypedDict):
+        """What every entry has."""
 
         id: str
         parent_id: str | None
@@ -101,16 +101,11 @@ class Kept:
 
     def stand_at(self, entry_id: str | None) -> None:
         """Move the leaf to an entry, or before the first. Raises KeyError when there is no such entry."""
-        history = self.history  # reading it sets the leaf
-        if entry_id is None:
-            self._leaf = ROOT
-        elif (position := history.tree.position(entry_id)) is None:
-            raise KeyError(entry_id)
-        else:
-            self._leaf = position
+        _ = self.history  # reading it sets the leaf
+        self._leaf = ROOT if entry_id is None else self.position(entry_id)
 
     def position(self, entry_id: str) -> int:
-        """Raises KeyError when there is no such entry."""
+        """Where an entry is in the order in which they were kept. Raises KeyError when there is no such entry."""
         position = self.history.tree.position(entry_id)
         if position is None:
             raise KeyError(entry_id)
@@ -162,8 +157,8 @@ class Kept:
     # --- writing
 
     @contextmanager
-    def turn(self) -> Iterator[Place]:
-        """The place of the next entry, with other writers kept out and what they added taken in."""
+    def turn(self) -> Iterator[EntryFields]:
+        """What the next entry has in common with every other, with other writers kept out and what they added taken in."""
         with self.storage.locked():
             if self.pull() and not self._crowded:
                 self._crowded = True

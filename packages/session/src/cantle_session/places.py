@@ -62,16 +62,13 @@ def keep(
     if isinstance(place, str | os.PathLike):
         with closing(open_store(place)) as store:
             return keep(store, header, lines, instead_of=instead_of)
-    storage = place.create(header)
-    try:
+    with closing(place.create(header)) as storage:
         if storage.path is not None:
             write_whole(storage.path, lines, instead=is_same_file(storage.path, instead_of))
         else:
             with storage.locked():
                 storage.append(list(_current(header, lines)))
         return storage.location
-    finally:
-        storage.close()
 
 
 def is_same_file(path: Path, other: Path | None) -> bool:

@@ -34,7 +34,7 @@ __all__ = [
     "usage_tokens",
 ]
 
-BYTES_PER_TOKEN = 4
+_BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 1200
 
 
@@ -122,7 +122,7 @@ def _block_size(block: Content) -> int:
                 len(encode_json(block.arguments)) + _bytes(block.name) + _bytes(block.invalid_arguments or "")
             )
         case ImageContent():
-            return IMAGE_TOKENS * BYTES_PER_TOKEN
+            return IMAGE_TOKENS * _BYTES_PER_TOKEN
     return 0
 
 
@@ -131,4 +131,4 @@ def _bytes(text: str) -> int:
 
 
 def _tokens(size: int) -> int:
-    return -(-size // BYTES_PER_TOKEN)
+    return -(-size // _BYTES_PER_TOKEN)

@@ -68,11 +68,8 @@ class FolderStore:
         return hits
 
     def rename(self, location: str, name: str) -> None:
-        storage = _current(self.open(location))
-        try:
+        with closing(_current(self.open(location))) as storage:
             append_name(storage, name)
-        finally:
-            storage.close()
 
     def delete(self, location: str) -> Deletion:
         path = Path(location).absolute()

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["LockTimeout", "announce_presence", "is_alone", "turn"]
@@ -30,11 +30,9 @@ class LockTimeout(Exception):
     """Somebody else kept the lock for too long."""
 
 
-@contextmanager
-def turn(path: Path, *, wait: float | None = None) -> Iterator[None]:
+def turn(path: Path, *, wait: float | None = None) -> AbstractContextManager[None]:
     """Hold the turn to write the session file `path`. Raises :class:`LockTimeout` after `wait` seconds, or :data:`WAIT`."""
-    with _turn(path, WAIT if wait is None else wait):
-        yield
+    return _turn(path, WAIT if wait is None else wait)
 
 
 def _acquire(attempt: Callable[[], None], wait: float) -> None:
