@@ -115,5 +115,5 @@ def check_id(header: SessionHeader, storage: Storage) -> None:
     try:
         check_session_id(header.id)
     except ValueError as problem:
-        text = f"{problem}; give the copy a new id"
+        text = f"{problem}; import it with a new id"
         raise SessionFileError(storage.path or storage.location, text) from None
