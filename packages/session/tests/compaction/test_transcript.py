@@ -9,6 +9,7 @@ from cantle_ai.content import ImageContent, TextContent, ThinkingContent, ToolCa
 from cantle_ai.messages import AssistantMessage, ToolResultMessage, UnknownMessage, UserMessage
 from cantle_session.compaction.files import FileLists, without_lists
 from cantle_session.compaction.transcript import transcript, without_tags
+from cantle_session.entries import CompactionEntry
 from cantle_session.messages import BashExecutionMessage
 from packages.session.tests.compaction.talk import calls, gives, says, user
 
@@ -119,9 +120,8 @@ def test_odd_summaries_and_messages_take_no_longer_than_they_are_long(text):
     begin = time.process_time()
     assert without_lists(text) == text
     assert without_tags(text) == text
-    assert (
-        time.process_time() - begin < 2
-    )  # some milliseconds; minutes where it is looked at again from each place
+    # Some milliseconds; minutes where it is looked at again from each place.
+    assert time.process_time() - begin < 2
 
 
 def test_lists_come_off_wherever_they_are_and_only_whole_ones():
@@ -144,8 +144,6 @@ def test_long_lists_show_the_latest_and_remember_all():
     "details", [None, 5, [], {}, {"readFiles": "a"}, {"readFiles": [1, None], "modifiedFiles": []}]
 )
 def test_odd_details_are_no_lists(details):
-    from cantle_session.entries import CompactionEntry
-
     entry = CompactionEntry(
         id="a", parent_id=None, timestamp="", summary="s", first_kept_entry_id="a", details=details
     )
