@@ -109,6 +109,21 @@ def test_a_server_that_starts_anew_is_connected_to_again(server: PostgresServer,
 
 
 @pytestmark_server
+def test_who_closed_a_session_is_not_taken_for_one_who_has_it_open(server: PostgresServer) -> None:
+    import psycopg
+
+    session = Session.create("/work", server.fresh())
+    session.append_message(UserMessage("hi"))
+    session.close()
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        # From a connection that is there already, so at once.
+        for _ in range(20):
+            Session.open(session.location).close()
+            locks = connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone()
+            assert locks == (0,)
+
+
+@pytestmark_server
 def test_a_connection_that_the_server_ends_is_made_again(server: PostgresServer, session: Session) -> None:
     import psycopg
 

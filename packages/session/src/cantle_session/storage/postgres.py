@@ -18,6 +18,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -186,8 +187,10 @@ class PostgresDatabase:
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
-        self._joined = self._listening = None
+        joined, self._joined, self._listening = self._joined, None, None
         if connection is not None:
+            if joined is not None:
+                _leave(connection)
             connection.close()
 
     def __del__(self) -> None:
@@ -379,6 +382,14 @@ def _join(connection: psycopg.Connection, session: int) -> bool:
     cursor.nextset()
     (others,) = cursor.fetchone()
     return bool(others)
+
+
+def _leave(connection: psycopg.Connection) -> None:
+    """Give back the lock of who has a session open: the end of the connection does so a moment later only."""
+    import psycopg
+
+    with suppress(psycopg.Error):  # it was lost, and the lock with it
+        connection.execute("SELECT pg_advisory_unlock_all()")
 
 
 def _channel(session: int) -> str:
