@@ -282,3 +282,41 @@ def test_odd_times_and_numbers(tmp_path):
         entry_from_json({"type": "usage", "id": "y", "parentId": "x", "timestamp": 5, "usage": []})
     )
     check(page_of(story, tmp_path))
+
+
+def forgetful() -> Story:
+    """What a model is not told any more: summed up, edited out, excluded."""
+    story = Story()
+    tool = call("bash", 1, command="cat big.log")
+    story.user("the first thing")
+    story.answer("long ago")
+    kept = story.user("the second thing")
+    story.answer(tool)
+    result = story.result(tool, "much of it")
+    story.answer("seen")
+    story.message(role="bashExecution", command="pwd", output="/", exitCode=0, cancelled=False, truncated=False,
+                  excludeFromContext=True)  # fmt: skip
+    story.add("compaction", summary="It began.", firstKeptEntryId=kept, tokensBefore=900)
+    story.add("label", targetId=result, label="the log")
+    story.add("context_edit", targetId=result, replacement=None)
+    return story
+
+
+def test_what_the_model_no_longer_sees_is_marked_where_the_session_stands(tmp_path):
+    story = forgetful()
+    found = check(page_of(story, tmp_path))
+    unseen = [
+        e.attributes["id"] for e in found.elements if "unseen" in str(e.attributes.get("class")).split()
+    ]
+    first, answer, second, _, _, _, shell = (f"e-{entry.id}" for entry in story.entries[:7])
+    assert unseen == [first, answer, shell] and second not in unseen
+    page = page_of(story, tmp_path, overwrite=True)
+    assert re.findall(r'<small class="fate">([^<]*)</small>', page) == [
+        "summed up", "summed up", "edited out", "excluded"
+    ]  # fmt: skip
+    assert '<mark>the log</mark><small class="fate">edited out</small></summary>' in page.replace("> <", "><")
+
+
+def test_of_another_branch_nobody_says_what_a_model_would_see(tmp_path):
+    story = forgetful()
+    assert "unseen" not in page_of(story, tmp_path, leaf=story.entries[3].id).partition("</style>")[2]

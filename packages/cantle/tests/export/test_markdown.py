@@ -12,7 +12,7 @@ from cantle.export.markdown import export_markdown
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
 from packages.cantle.tests.export.attacks import ATTACKS, attacked
-from packages.cantle.tests.export.sample_sessions import Story, picture, tidepool, write_session
+from packages.cantle.tests.export.sample_sessions import Story, call, picture, tidepool, write_session
 
 READER = MarkdownIt("commonmark", {"html": True}).enable("table")
 LINES = st.lists(
@@ -127,3 +127,17 @@ def test_parts_of_an_answer_that_are_not_text_are_shown(tmp_path):
     assert "*An image (image/png), which an export to HTML shows.*" in page
     assert "A part of a kind that is not known here" in page and '"hologram"' in page
     assert "*compaction: m, 5 in · 0 out · $0.00 (It was refused)*" in page
+
+
+def test_labels_stand_where_their_entries_are_shown_wherever_they_were_given(tmp_path):
+    story = Story()
+    start, tool = story.user("go"), call("bash", 1, command="ls")
+    story.answer(tool)
+    result = story.result(tool, "a b")
+    story.add("label", targetId=result, label="what was there")
+    end = story.user("and on")
+    story.at(start)
+    story.add("label", targetId=start, label="from a branch")
+    page = markdown_of(story, tmp_path, leaf=end)
+    assert "> go\n\n*Label: from a branch*" in page
+    assert page.index("</details>") < page.index("*Label: what was there*") < page.index("and on")

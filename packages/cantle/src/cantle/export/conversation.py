@@ -6,12 +6,12 @@ which that place is. So branches are chosen by links, without a script, and a pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from cantle.export.branches import Chain, Fork, Way
 from cantle.export.code import code_block
-from cantle.export.entry_texts import anchors, clock, day, gist, labels, one_line, pretty_json
+from cantle.export.entry_texts import anchors, clock, day, gist, one_line, pretty_json
 from cantle.export.figures import counted
 from cantle.export.markup import EMPTY, Html, joined, tag, text
 from cantle.export.parts import (
@@ -53,6 +53,7 @@ from cantle_session.entries import (
     MessageEntry,
     usage_of,
 )
+from cantle_session.fates import Fate
 from cantle_session.messages import (
     BashExecutionMessage,
     BranchSummaryMessage,
@@ -71,10 +72,14 @@ _LOOK = 60
 class Conversation:
     """The entries of a session, ready to be written."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(
+        self, entries: Sequence[Entry], labels: Mapping[str, str], unseen: Mapping[str, Fate]
+    ) -> None:
+        """`labels` and `unseen`, which tells what became of entries that a model is not shown, are by entry id."""
         self.entries = entries
         self.anchors = anchors(entries)
-        self.labels = labels(entries)
+        self.labels = labels
+        self._unseen = unseen
         self._places = {entry.id: position for position, entry in enumerate(entries)}
 
     def pieces(self, chain: Chain) -> Iterator[Html]:
@@ -227,21 +232,27 @@ class Conversation:
 
     def _article(self, kind: str, author: str, position: int, *body: Html) -> Html:
         entry = self.entries[position]
-        label = self.labels.get(entry.id)
-        head = []
-        if author:
-            head.append(tag("b", text(author)))
-        if label:
-            head.append(tag("mark", text(one_line(label, 80))))
-        if author or label:
+        fate = self._unseen.get(entry.id)
+        head = [tag("b", text(author))] if author else []
+        head += self._marks(position, stretch=not author)
+        if head:
             head.append(self._time(position))
         return tag(
             "article",
             tag("header", *head) if head else EMPTY,
             *body,
-            class_=f"entry {kind}",
+            class_=f"entry {kind} unseen" if fate else f"entry {kind}",
             id=self.anchors[position],
         )
+
+    def _marks(self, position: int, *, stretch: bool) -> list[Html]:
+        """An entry's label, and what became of it; in a `stretch` of entries not that they were summed up together."""
+        entry_id = self.entries[position].id
+        label, fate = self.labels.get(entry_id), self._unseen.get(entry_id)
+        marks = [tag("mark", text(one_line(label, 80)))] if label else []
+        if fate is not None and not (stretch and fate == "summed up"):
+            marks.append(tag("small", text(fate), class_="fate"))
+        return marks
 
     def _time(self, position: int) -> Html:
         stamp = self.entries[position].timestamp
@@ -280,7 +291,9 @@ class Conversation:
                 entry = None if at is None else self.entries[at]
                 message = entry.message if isinstance(entry, MessageEntry) else None
                 result = message if isinstance(message, ToolResultMessage) else None
-                return tool_call(block, result, None if at is None else self.anchors[at])
+                if at is None:
+                    return tool_call(block, result, None)
+                return tool_call(block, result, self.anchors[at], *self._marks(at, stretch=True))
             case ImageContent():
                 return image(block)
             case UnknownContent():

@@ -15,7 +15,6 @@ from cantle_session.entries import (
     CustomEntry,
     CustomMessageEntry,
     Entry,
-    LabelEntry,
     MessageEntry,
 )
 from cantle_session.messages import (
@@ -25,7 +24,7 @@ from cantle_session.messages import (
     ExtensionMessage,
 )
 
-__all__ = ["anchors", "clock", "day", "gist", "labels", "one_line", "pretty_json", "said"]
+__all__ = ["anchors", "clock", "day", "gist", "one_line", "pretty_json", "said"]
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?")
@@ -70,18 +69,6 @@ def anchors(entries: Sequence[Entry]) -> list[str]:
         taken.add(entry.id)
         names.append(name)
     return names
-
-
-def labels(entries: Sequence[Entry]) -> dict[str, str]:
-    """The labels that entries have, by entry id: the one that was given last."""
-    found: dict[str, str] = {}
-    for entry in entries:
-        if isinstance(entry, LabelEntry):
-            if entry.label:
-                found[entry.target_id] = entry.label
-            else:
-                found.pop(entry.target_id, None)
-    return found
 
 
 def day(timestamp: str) -> str:

@@ -28,5 +28,4 @@ def export_html(
     from cantle.export.new_page import write_page
     from cantle.export.page import page
 
-    parts = page(session.header, session.name, session.entries(), session.leaf_id if leaf is None else leaf)
-    return write_page(file, parts, overwrite=overwrite)
+    return write_page(file, page(session, leaf), overwrite=overwrite)

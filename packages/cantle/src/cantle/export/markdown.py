@@ -27,5 +27,4 @@ def export_markdown(
     from cantle.export.markdown_page import markdown_page
     from cantle.export.new_page import write_page
 
-    parts = markdown_page(session.header, session.name, session.path(leaf))
-    return write_page(file, parts, overwrite=overwrite)
+    return write_page(file, markdown_page(session, leaf), overwrite=overwrite)

@@ -10,11 +10,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from cantle.export.contained import contained, escaped, fenced, quoted
-from cantle.export.entry_texts import clock, day, labels, one_line, pretty_json
+from cantle.export.entry_texts import clock, day, one_line, pretty_json
 from cantle.export.figures import counted, figures
 from cantle.export.languages import language_of
 from cantle.export.markup import plain
@@ -49,26 +50,38 @@ from cantle_session.messages import (
     ExtensionMessage,
 )
 
+if TYPE_CHECKING:
+    from cantle_session.session import Session
+
 __all__ = ["markdown_page"]
 
 
-def markdown_page(header: SessionHeader, name: str | None, path: Sequence[Entry]) -> Iterator[str]:
-    """The page of a branch, root first, in parts."""
-    yield _head(header, title_of(name, path), path)
+def markdown_page(session: Session, leaf: str | None) -> Iterator[str]:
+    """The page of a branch, root first, in parts. Raises KeyError when `leaf` is no entry's."""
+    path = session.path(leaf)
+    return _parts(session.header, title_of(session.name, path), path, session.labels())
+
+
+def _parts(
+    header: SessionHeader, title: str, path: Sequence[Entry], marks: Mapping[str, str]
+) -> Iterator[str]:
+    yield _head(header, title, path)
     places = range(len(path))
     results = results_of(path, places)
-    claimed = set(results.values())
-    marks = labels(path)
+    within = {at: position for (position, _), at in results.items()}
+    labels: dict[int, list[str]] = {}
+    for position in places:
+        if label := marks.get(path[position].id):
+            labels.setdefault(within.get(position, position), []).append(label)
     speaker = ""
     for position in places:
-        if position in claimed:
+        if position in within:
             continue
         entry = path[position]
         blocks = [
             block for block in _blocks(path, position, results, follows=speaker_of(entry) == speaker) if block
         ]
-        if entry.id in marks:
-            blocks.append(f"*Label: {escaped(one_line(marks[entry.id]))}*")
+        blocks += (f"*Label: {escaped(one_line(label))}*" for label in labels.get(position, ()))
         speaker = speaker_of(entry) or speaker
         yield "".join(f"\n{block}\n" for block in blocks)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from cantle.export.branches import Chain, branches, lay_out
 from cantle.export.charts import context_chart, cost_chart
@@ -29,18 +30,34 @@ from cantle.export.markup import EMPTY, Html, joined, tag, text, void
 from cantle.export.outline import outline
 from cantle.export.parts import title_of
 from cantle.version import VERSION
-from cantle_session.entries import Entry, SessionHeader
+from cantle_session.entries import SessionHeader
+from cantle_session.fates import Fate, fates
 from cantle_session.stamps import iso_time
+
+if TYPE_CHECKING:
+    from cantle_session.session import Session
 
 __all__ = ["page"]
 
 
-def page(
-    header: SessionHeader, name: str | None, entries: Sequence[Entry], leaf_id: str | None
-) -> Iterator[str]:
-    """The page in parts. Raises KeyError when `leaf_id` is no entry's."""
-    chain = lay_out(entries, leaf_id)
-    return _parts(header, title_of(name, entries), Conversation(entries), chain)
+def page(session: Session, leaf: str | None) -> Iterator[str]:
+    """The page in parts, opened on the branch to `leaf`, or to where the session stands. Raises KeyError when `leaf`
+    is no entry's.
+    """
+    entries, stands = session.entries(), session.leaf_id
+    chain = lay_out(entries, stands if leaf is None else leaf)
+    unseen = _unseen(session) if leaf in (None, stands) else {}
+    conversation = Conversation(entries, session.labels(), unseen)
+    return _parts(session.header, title_of(session.name, entries), conversation, chain)
+
+
+def _unseen(session: Session) -> dict[str, Fate]:
+    """By id, what a model that goes on where the session stands is not told of the entries before."""
+    return {
+        each.entry.id: each.fate
+        for each in fates(session)
+        if each.fate in ("summed up", "edited out", "excluded")
+    }
 
 
 def _parts(header: SessionHeader, title: str, conversation: Conversation, chain: Chain) -> Iterator[str]:

@@ -41,8 +41,8 @@ def folded(summary: Html, *body: Html, class_: str, id: str | None = None) -> Ht
     )
 
 
-def tool_call(call: ToolCall, result: ToolResultMessage | None, anchor: str | None) -> Html:
-    """A call and, once there was one, its result, which is at `anchor`."""
+def tool_call(call: ToolCall, result: ToolResultMessage | None, anchor: str | None, *marks: Html) -> Html:
+    """A call and, once there was one, its result, which is at `anchor` and has these `marks`."""
     changes = _diff_of(call, result)
     state = [tag("span", text(call.name), class_="tool-name"), tag("code", text(_what(call)), class_="what")]
     if changes:
@@ -51,7 +51,7 @@ def tool_call(call: ToolCall, result: ToolResultMessage | None, anchor: str | No
             tag("span", text(f"+{added}"), class_="plus"),
             tag("span", text(f"−{removed}"), class_="minus"),
         ]
-    state += _outcome(result)
+    state += [*_outcome(result), *marks]
     body = [_arguments(call, changes)]
     if result is None:
         body.append(tag("p", text("No result was recorded."), class_="aside"))
