@@ -80,6 +80,7 @@ def test_what_a_compaction_hides_is_not_read_to_go_on(tmp_path, monkeypatch):
 def test_what_an_entry_at_the_end_follows_is_known_without_the_whole(tmp_path):
     with Session.open(long_session(tmp_path / "s.jsonl")) as session:
         leaf = session.leaf_id
+        assert leaf is not None
         added = session.append_custom("note")
         way = [added.id, leaf, *(f"{number:08x}" for number in range(798, 581, -1))]
         assert "the last 221 entries" in repr(session)

@@ -14,7 +14,7 @@ from cantle_ai.messages import UserMessage
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
 from cantle_session.storage import locks
-from packages.session.tests.support import conversation, encoded, entries_on_disk, texts
+from packages.session.tests.support import conversation, encoded, entries_on_disk, file_of, texts
 from tests.support.samples import samples
 
 posix = pytest.mark.skipif(os.name == "nt", reason="locks on folders and presence are for POSIX systems")
@@ -335,7 +335,7 @@ def test_a_file_that_is_not_what_it_was_is_not_written_to(tmp_path, change):
 def test_who_follows_a_file_is_told_that_it_is_gone(tmp_path, change):
     with Session.create(tmp_path, tmp_path) as session:
         session.append_message(UserMessage("Hello"))
-        file = session.file
+        file = file_of(session)
         (tmp_path / "new").write_bytes(file.read_bytes())
         with Session.open(file, reading=True) as reader:
             change(file)
