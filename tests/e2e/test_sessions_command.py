@@ -543,7 +543,13 @@ def test_a_session_that_somebody_has_open_is_not_deleted(cli: Cli) -> None:
     session_id = ask(cli, "Hello")
     (file,) = cli.sessions()
     with Session.open(file) as session:
-        refused(cli, "delete", "--yes", session_id, says="another process has this session open")
+        refused(
+            cli,
+            "delete",
+            "--yes",
+            session_id,
+            says="is open, here or in another process, so nothing was deleted",
+        )
         session.append_message(UserMessage("I am still here."))
     said(cli, "delete", "--yes", session_id)
     assert cli.sessions() == []

@@ -259,7 +259,7 @@ def test_a_session_that_somebody_has_open_stays(tmp_path):
         [sys.executable, "-c", HOLD, source], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == b"open\n"
-        with pytest.raises(SessionFileError, match="another process has this session open"):
+        with pytest.raises(SessionFileError, match="is open, here or in another process, so it was left"):
             move_session(source, tmp_path / "b")
         assert list(tmp_path.iterdir()) == [source]
         holder.communicate(b"\n", timeout=20)

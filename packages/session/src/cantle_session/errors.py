@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["SessionError", "SessionFileError", "SessionLookupError", "no_session"]
+__all__ = ["SessionError", "SessionFileError", "SessionLookupError", "no_session", "still_open"]
 
 
 class SessionError(Exception):
@@ -44,3 +44,10 @@ def no_session(where: Path | str, first_line: bytes) -> SessionFileError:
         return SessionFileError(where, "it is empty; it was left as it is, give the path of a session file")
     text = "its first line is not the header of a session; it was left as it is, give the path of a session file, or repair it"
     return SessionFileError(where, text)
+
+
+def still_open(where: Path | str, left: str) -> SessionFileError:
+    """The error for what cannot be done to a session that somebody has open. `left` is how it was left."""
+    return SessionFileError(
+        where, f"this session is open, here or in another process, so {left}; close it there first"
+    )

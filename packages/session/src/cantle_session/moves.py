@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cantle_session.errors import SessionFileError
+from cantle_session.errors import SessionFileError, still_open
 from cantle_session.folders import absolute_directory, is_database
 from cantle_session.lines import encode_header
 from cantle_session.places import check_id, find_exactly, header_of, is_same_file, keep, with_header
@@ -31,13 +31,12 @@ def move_session(
 
     Its id and its lines stay as they are, but for the directory in the header. It goes from where it was when the
     whole of it is in its new place, on the disk. Raises :class:`~cantle_session.errors.SessionFileError` when
-    another process has the session open, or there is one with its id already; then nothing has changed.
+    somebody has the session open, here or in another process, or there is one with its id already; then nothing has changed.
     """
     with closing(open_storage(source)) as storage:
         where = storage.path or storage.location
         if storage.shared():
-            text = "another process has this session open, so it was left where it is; end that one first"
-            raise SessionFileError(where, text)
+            raise still_open(where, "it was left where it is")
         line, header = header_of(storage)
         check_id(header, storage)
         target = header if cwd is None else replace(header, cwd=absolute_directory(cwd))

@@ -69,7 +69,7 @@ def test_a_session_moves_in_within_and_out_again(place: Place, tmp_path) -> None
     with Session.open(there) as session:
         session.append_message(UserMessage("on"))
         if place.name != "folder":
-            with pytest.raises(SessionFileError, match="has this session open"):
+            with pytest.raises(SessionFileError, match="is open, here or in another process"):
                 move_session(there, tmp_path / "back")
     back = move_session(there, tmp_path / "back", cwd="/work")
     assert place.store.sessions() == []

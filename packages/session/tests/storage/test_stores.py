@@ -167,6 +167,34 @@ def test_what_is_deleted_is_gone(place: Place) -> None:
         assert texts(session) == ["kept"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="who has a file open is not known on Windows")
+def test_what_somebody_has_open_is_not_deleted(place: Place) -> None:
+    location = made(place, "hi", 1)
+    with Session.open(location) as session:
+        with pytest.raises(
+            SessionFileError, match="is open, here or in another process, so nothing was deleted"
+        ):
+            place.store.delete(location)
+        session.append_message(UserMessage("still here"))
+    process = child(_HOLD, location)
+    assert told(process) == "open"
+    with pytest.raises(SessionFileError, match="close it there first"):
+        place.store.delete(location)
+    process.communicate("\n", timeout=20)
+    with Session.open(location, reading=True) as reader:  # of whom nobody is told
+        assert texts(reader) == ["hi", "still here"]
+        place.store.delete(location)
+    assert place.store.sessions() == []
+
+
+_HOLD = """
+from cantle_session.session import Session
+with Session.open(location):
+    print("open", flush=True)
+    sys.stdin.readline()
+"""
+
+
 def test_a_location_is_known_however_it_is_written(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from cantle.console import Results, say_aside
 from cantle.errors import SessionError, UserError
 from cantle.paths import user_path, working_directory
 from cantle.sessions_command.table import local_time, one_line
+from cantle_session.errors import still_open
 from cantle_session.folders import is_database
 from cantle_session.places import header_of
 from cantle_session.storage.store import open_storage, store_of
@@ -55,10 +56,7 @@ def delete(options: argparse.Namespace) -> int:
         with closing(open_storage(location)) as storage:
             header_of(storage)
             if storage.shared():
-                raise SessionError(
-                    f"{one_line(location)}: another process has this session open, so nothing was deleted.",
-                    "End that one first.",
-                )
+                raise still_open(storage.path or storage.location, "nothing was deleted")
     if not options.yes:
         _ask(locations)
     results = Results()

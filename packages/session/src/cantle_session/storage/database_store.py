@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cantle_ai.codec import decode_object
-from cantle_session.errors import SessionFileError, SessionLookupError
+from cantle_session.errors import SessionFileError, SessionLookupError, still_open
 from cantle_session.folders import absolute_directory
 from cantle_session.lines import encode_header
 from cantle_session.listing import SessionInfo
@@ -153,6 +153,9 @@ class DatabaseStore:
         found = self._database.rows("SELECT session FROM cantle_sessions WHERE id = ?", self._id_in(location))
         if not found:
             raise SessionFileError(location, "there is no such session; nothing was deleted")
+        with closing(self.open(location)) as storage:
+            if storage.shared():
+                raise still_open(storage.location, "nothing was deleted")
         session = as_int(found[0][0])
         first, last = row_of(session, 0), row_of(session + 1, 0) - 1
         try:

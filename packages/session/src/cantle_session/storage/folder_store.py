@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cantle_session.entries import VERSION, SessionHeader
-from cantle_session.errors import SessionFileError
+from cantle_session.errors import SessionFileError, still_open
 from cantle_session.folders import session_file_name, session_folder
 from cantle_session.lines import decode_header
 from cantle_session.listing import SessionInfo, find_session, latest_first, list_sessions, subfolders
@@ -74,10 +74,13 @@ class FolderStore:
     def delete(self, location: str) -> Deletion:
         path = Path(location).absolute()
         if os.path.isfile(path):  # noqa: PTH113 - what is none, or out of reach, `delete_file` names
-            with closing(self.open(location, reading=True)) as file:
+            with closing(self.open(location)) as file:
                 _, line = next(file.lines(), (0, b""))
+                shared = file.shared()
             if decode_header(line) is None:
                 raise SessionFileError(path, "it is no session file; nothing was deleted")
+            if shared:
+                raise still_open(path, "nothing was deleted")
         return delete_file(path)
 
     def close(self) -> None:

@@ -65,7 +65,10 @@ class SessionStore(Protocol):
         ...
 
     def delete(self, location: str) -> Deletion:
-        """Remove a session: to the system's bin where that is possible, else for good."""
+        """Remove a session: to the system's bin where that is possible, else for good.
+
+        Raises when somebody has it open, here or in another process, as far as that can be known.
+        """
         ...
 
     def close(self) -> None:
