@@ -65,6 +65,7 @@ def test_code_keeps_its_signs():
 
 def test_headings_go_down_and_open_code_is_closed():
     assert contained("# a\n\n##### b\n\n```\nc") == "### a\n\n###### b\n\n```\nc\n```"
+    assert contained("a `b\nc`\n===\nd\n\ne\n---\nf") == "### a `b c`\n\n\nd\n\n#### e\n\nf"
 
 
 def test_the_whole_branch_is_there(tmp_path):
@@ -123,7 +124,10 @@ def test_parts_of_an_answer_that_are_not_text_are_shown(tmp_path):
         {"type": "image", "data": picture(4, 4), "mimeType": "image/png"}, {"type": "hologram", "depth": 3}
     )
     story.add("usage", kind="compaction", provider="p", model="m", usage={"input": 5}, note="It was refused")
+    story.add("custom_message", customType="plan", content="for the model alone", display=False)
     page = markdown_of(story, tmp_path)
+    note = "A note of plan (extension) that is not shown in the conversation"
+    assert f"<details><summary>{note}</summary>\n\nfor the model alone" in page
     assert "*An image (image/png), which an export to HTML shows.*" in page
     assert "A part of a kind that is not known here" in page and '"hologram"' in page
     assert "*compaction: m, 5 in · 0 out · $0.00 (It was refused)*" in page

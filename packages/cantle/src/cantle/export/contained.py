@@ -46,19 +46,29 @@ def _mended(source: str, without_tags: Callable[[str], str]) -> str:
     lines = source.split("\n")
     tokens = _parser(html=False).parse(source)
     code: set[int] = set()
-    headings: dict[int, str] = {}
+    headings: list[Token] = []
     for token in tokens:
         if token.map and token.type in {"fence", "code_block"}:
             code.update(range(*token.map))
-        elif token.map and token.type == "heading_open" and token.markup.startswith("#"):
-            headings[token.map[0]] = token.markup
+        elif token.map and token.type == "heading_open":
+            headings.append(token)
     shown = [line if number in code else without_tags(line) for number, line in enumerate(lines)]
-    for number, signs in headings.items():
-        deeper = "#" * min(len(signs) + 2, 6)
-        shown[number] = shown[number].replace(signs, deeper, 1)
+    for heading in headings:
+        _lower(heading, shown)
     if tokens and (end := _missing_end(tokens[-1], lines)):
         shown.append(end)
     return "\n".join(shown)
+
+
+def _lower(heading: Token, lines: list[str]) -> None:
+    """Let a heading be two levels further down; one within a quotation or a list may stay when it is underlined."""
+    first, end = heading.map or (0, 0)
+    deeper = "#" * min(int(heading.tag[1:]) + 2, 6)
+    if heading.markup.startswith("#"):
+        lines[first] = lines[first].replace(heading.markup, deeper, 1)
+    elif heading.level == 0:
+        words = " ".join(line.strip() for line in lines[first : end - 1])
+        lines[first:end] = [f"{deeper} {words}", *[""] * (end - 1 - first)]
 
 
 def _has_html(source: str) -> bool:
@@ -78,7 +88,7 @@ def escaped(words: str) -> str:
 
 def fenced(source: str, language: str = "") -> str:
     """A block of code that `source` cannot end."""
-    source = clean(source).replace("\r\n", "\n").rstrip("\n")
+    source = clean(source).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     longest = max((len(ticks) for ticks in _TICKS.findall(source)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{source}\n{fence}"

@@ -18,7 +18,9 @@ from cantle.export.parts import (
     answer_figures,
     compacted,
     ending_of,
+    extension_name,
     file_lists,
+    hidden_note,
     note_words,
     raw_json,
     shell_command,
@@ -308,15 +310,12 @@ class Conversation:
     def _extension(
         self, position: int, name: str, content: str | Sequence[UserContent], details: Json, display: bool
     ) -> Html:
-        author = f"{one_line(name, 60)} (extension)"
         body = [typed_content(content)]
         if details is not None:
             body.append(raw_json("Details", details))
         if display:
-            return self._article("extension", author, position, *body)
-        hidden = folded(
-            text(f"A note of {author} that is not shown in the conversation"), *body, class_="raw"
-        )
+            return self._article("extension", extension_name(name), position, *body)
+        hidden = folded(text(hidden_note(name)), *body, class_="raw")
         return self._article("raw", "", position, hidden)
 
     def _summary(self, position: int, title: str, summary: str, usage: Usage | None, details: Json) -> Html:

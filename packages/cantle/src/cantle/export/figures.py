@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -83,9 +83,9 @@ def figures(entries: Sequence[Entry]) -> Figures:
             cached = 0 if answer is None else usage.cache_read
             moments.append(Moment(at, context, cached, spent, answer is None))
     times = [time for entry in entries if (time := milliseconds(entry.timestamp)) is not None]
-    models = [ModelFigures(name, len(usages), _total(usages)) for name, usages in by_model.items()]
+    models = [ModelFigures(name, len(usages), total_usage(usages)) for name, usages in by_model.items()]
     return Figures(
-        _total([model.usage for model in models]),
+        total_usage([model.usage for model in models]),
         models,
         moments,
         prompts,
@@ -159,7 +159,3 @@ def _source(entry: Entry) -> str:
         case CompactionEntry():
             return "summaries of history"
     return "summaries of branches"
-
-
-def _total(usages: Iterable[Usage]) -> Usage:
-    return total_usage(usages)

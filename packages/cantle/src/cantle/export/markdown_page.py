@@ -19,7 +19,16 @@ from cantle.export.entry_texts import clock, day, one_line, pretty_json
 from cantle.export.figures import counted, figures
 from cantle.export.languages import language_of
 from cantle.export.markup import plain
-from cantle.export.parts import compacted, ending_words, note_words, shell_remarks, title_of, usage_line
+from cantle.export.parts import (
+    compacted,
+    ending_words,
+    extension_name,
+    hidden_note,
+    note_words,
+    shell_remarks,
+    title_of,
+    usage_line,
+)
 from cantle.export.tool_calls import call_title
 from cantle.export.turns import results_of, speaker_of
 from cantle_ai.content import (
@@ -126,11 +135,14 @@ def _blocks(
             if remarks := shell_remarks(command):
                 yield f"*{remarks}*"
         case (
-            MessageEntry(message=ExtensionMessage(custom_type=name, content=content))
-            | CustomMessageEntry(custom_type=name, content=content)
+            MessageEntry(message=ExtensionMessage(custom_type=name, content=content, display=display))
+            | CustomMessageEntry(custom_type=name, content=content, display=display)
         ):
-            yield _heading(f"{name} (extension)", entry)
-            yield quoted(_content(content))
+            if display:
+                yield _heading(extension_name(name), entry)
+                yield quoted(_content(content))
+            else:
+                yield _folded(hidden_note(name), _content(content))
         case (
             MessageEntry(message=BranchSummaryMessage(summary=summary)) | BranchSummaryEntry(summary=summary)
         ):

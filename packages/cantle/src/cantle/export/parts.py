@@ -29,7 +29,9 @@ __all__ = [
     "compacted",
     "ending_of",
     "ending_words",
+    "extension_name",
     "file_lists",
+    "hidden_note",
     "note_words",
     "raw_json",
     "shell_command",
@@ -138,6 +140,16 @@ def file_lists(details: JsonObject) -> Iterator[Html]:
         if paths:
             names = joined((tag("code", text(path)) for path in paths), Html(" "))
             yield tag("p", tag("b", text(f"{name} ")), names, class_="files")
+
+
+def extension_name(name: str) -> str:
+    """Who speaks where an extension does."""
+    return f"{one_line(name, 60)} (extension)"
+
+
+def hidden_note(name: str) -> str:
+    """What stands over a note that an extension gave to the model alone."""
+    return f"A note of {extension_name(name)} that is not shown in the conversation"
 
 
 def note_words(entry: Entry) -> str:
