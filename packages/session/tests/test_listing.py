@@ -248,10 +248,11 @@ def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path):
     assert find_session("abc2", here) == two
     with pytest.raises(SessionLookupError, match=r"2 sessions.*: abc1, abc2$"):
         find_session("abc", here)
-    copy = made(there, "4", 1, session_id="xyz")
+    copy = there / "2026-01-01T00-00-00-000Z_xyz.jsonl"
+    copy.write_bytes(other.read_bytes())
     with pytest.raises(
         SessionLookupError, match=re.escape(str(copy))
-    ):  # only its path tells it from the other
+    ):  # only a path tells one from the other
         find_session("xyz", there)
     copy.unlink()
     with pytest.raises(SessionLookupError, match="no session"):

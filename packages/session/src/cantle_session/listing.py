@@ -44,8 +44,9 @@ _TAIL_BLOCK = 512
 _HEAD_LIMIT = 1 << 18
 _TAIL_LIMIT = 1 << 20
 _NO_TIME = 1 << 62
-_NAMED_AT_ONCE = 5
 """From here on a number is no time, and may be too large for a database."""
+NAMED_AT_ONCE = 5
+"""How many sessions are named of those that an id fits."""
 FIRST_MESSAGE = 200
 """How many characters of the first message are shown."""
 
@@ -107,10 +108,10 @@ def find_session(
     for folders in ([Path(directory)], [] if root is None else subfolders(Path(root))):
         found = _with_id(text, folders)
         if len(found) > 1:
-            shown: list[object] = [_id_of(path) for path in found[:_NAMED_AT_ONCE]]
+            shown: list[object] = [_id_of(path) for path in found[:NAMED_AT_ONCE]]
             if text in shown:  # several have this very id
-                shown = list(found[:_NAMED_AT_ONCE])
-            listed = ", ".join(map(str, shown)) + (", …" if len(found) > _NAMED_AT_ONCE else "")
+                shown = list(found[:NAMED_AT_ONCE])
+            listed = ", ".join(map(str, shown)) + (", …" if len(found) > NAMED_AT_ONCE else "")
             raise SessionLookupError(
                 f"{text!r} fits {len(found)} sessions; give more of the id, or a path: {listed}"
             )

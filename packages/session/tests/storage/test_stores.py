@@ -146,6 +146,12 @@ def test_a_session_is_found_by_the_beginning_of_its_id(place: Place) -> None:
     assert place.store.find("abc1") == one  # a whole id is not ambiguous
     with pytest.raises(SessionLookupError, match="3 sessions"):
         place.store.find("abc")
+    for number in range(3, 6):
+        made(place, "more", 1, session_id=f"abc{number}")
+    with pytest.raises(SessionLookupError, match="fits 6 sessions; give more of the id") as caught:
+        place.store.find("abc")
+    ids = str(caught.value).rpartition(": ")[2].split(", ")
+    assert len(ids) == 6 and ids[-1] == "…" and all(each.startswith("abc") for each in ids[:-1])
     for missing in ("xyz", "", "ABC1", "%", "_bc1", "a'b", "\0", "\ud800", "é"):
         with pytest.raises(SessionLookupError, match="no session"):
             place.store.find(missing)

@@ -13,7 +13,7 @@ from cantle_ai.codec import decode_object
 from cantle_session.errors import SessionFileError, SessionLookupError, still_open
 from cantle_session.folders import absolute_directory
 from cantle_session.lines import encode_header
-from cantle_session.listing import SessionInfo
+from cantle_session.listing import NAMED_AT_ONCE, SessionInfo
 from cantle_session.stamps import check_session_id
 from cantle_session.storage.bin import Deletion
 from cantle_session.storage.database import (
@@ -95,12 +95,12 @@ class DatabaseStore:
             found = found or self._database.rows(
                 "SELECT id FROM cantle_sessions WHERE substr(id, 1, ?) = ? ORDER BY id", len(text), text
             )
-        locations = [f"{self.location}#{as_text(row[0])}" for row in found]
-        if len(locations) == 1:
-            return locations[0]
-        if locations:
-            listed = ", ".join(locations[:5])
-            raise SessionLookupError(f"{text!r} fits {len(found)} sessions; give more of the id: {listed}")
+        ids = [as_text(row[0]) for row in found]
+        if len(ids) == 1:
+            return f"{self.location}#{ids[0]}"
+        if ids:
+            listed = ", ".join([*ids[:NAMED_AT_ONCE], *(["…"] if len(ids) > NAMED_AT_ONCE else [])])
+            raise SessionLookupError(f"{text!r} fits {len(ids)} sessions; give more of the id: {listed}")
         raise SessionLookupError(
             f"there is no session whose id begins with {text!r} in {self.location}; give another id"
         )
