@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cantle_ai.content import TextContent
-from cantle_ai.messages import AssistantMessage, UserMessage
+from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
 from cantle_ai.usage import Usage
 from cantle_session.folders import session_folder
 from cantle_session.messages import BashExecutionMessage
@@ -340,6 +340,29 @@ def test_stats_count_one_session_or_those_of_a_folder(cli: Cli) -> None:
     assert "sessions     2\n" in text and "messages     6 (assistant 3, user 3)\n" in text
     assert f"tokens       {every['usage']['totalTokens']:,} (" in text
     assert latest["id"] != first["id"]
+
+
+def test_rows_of_stats_add_up(cli: Cli) -> None:
+    ask(cli, "Begin.")
+    (file,) = cli.sessions()
+    with Session.open(file) as session:
+        leaf = session.leaf_id
+        session.append_compaction("s", None, 9, usage=Usage(input=500, total_tokens=500))
+        session.append_branch_summary(leaf, "s", usage=Usage(input=70, total_tokens=70))
+        session.append_usage("cache_warm", "p", "m", Usage(input=3, total_tokens=3))
+        session.append_message(ToolResultMessage("c", "agent", (), usage=Usage(input=20, total_tokens=20)))
+        total = session.usage().total_tokens
+    counted = json.loads(said(cli, "stats", "--json"))
+    others = {name: usage["totalTokens"] for name, usage in counted["others"].items()}
+    assert others == {"summaries": 570, "tools": 20}
+    assert counted["models"]["p/m"]["usage"]["totalTokens"] == 3
+    shares = sum(share["usage"]["totalTokens"] for share in counted["models"].values())
+    assert shares + sum(others.values()) == counted["usage"]["totalTokens"] == total
+    _, _, rows = said(cli, "stats").partition("\n\n")
+    _, *shown = [line.split() for line in rows.splitlines()]
+    figures = {row[0]: int(row[-2].replace(",", "")) for row in shown}
+    assert (figures["summaries"], figures["tools"], figures["p/m"]) == (570, 20, 3)
+    assert sum(figures.values()) == total
 
 
 # --- export

@@ -39,12 +39,14 @@ def test_what_a_session_came_to_is_counted(tmp_path):
         "p/m1": (1, 4),
         "p/m2": (1, 2),
     }
+    assert {name: usage.total_tokens for name, usage in stats.others.items()} == {"tools": 2, "summaries": 2}
     assert stats.usage.total_tokens == session.usage().total_tokens == 10
     assert (stats.branches, stats.sessions) == (2, 1)
     assert (stats.first, stats.last) == (1767225600000, 1767225610000)
     both = total_stats([stats, stats])
     assert (both.sessions, both.messages["user"], both.tool_calls["read"], both.branches) == (2, 4, 4, 4)
     assert (both.models["p/m2"].answers, both.models["p/m2"].usage.total_tokens) == (2, 4)
+    assert {name: usage.total_tokens for name, usage in both.others.items()} == {"tools": 4, "summaries": 4}
     assert (both.usage.total_tokens, both.first, both.last) == (20, stats.first, stats.last)
 
 

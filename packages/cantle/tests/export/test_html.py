@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+from cantle.export.figures import figures
 from cantle.export.html import export_html
 from cantle.export.markup import clean
 from cantle_ai.codec import JsonObject
-from cantle_session.entries import entry_from_json
+from cantle_ai.usage import total_usage
+from cantle_session.entries import UsageEntry, entry_from_json
 from cantle_session.errors import SessionFileError
 from cantle_session.session import Session
 from packages.cantle.tests.export.attacks import ATTACKS, attacked
@@ -88,6 +90,19 @@ def test_figures_are_those_of_the_session(tmp_path):
     assert f"${total.cost.total:.3f}" in text
     for figure in (total.cache_read - 9_000, total.output - 400, total.input - 9_000):
         assert f"{figure:,}" in text
+
+
+def test_rows_by_model_add_up_to_the_total(tmp_path):
+    file = write_session(tmp_path / "session.jsonl", tidepool().entries)
+    with Session.open(file) as session:
+        numbers, total = figures(session.entries()), session.usage()
+        warmed = [entry for entry in session.entries() if isinstance(entry, UsageEntry)]
+    names = [model.name for model in numbers.models]
+    assert "summaries of history" in names
+    assert warmed and all(f"{entry.provider}/{entry.model} ({entry.kind})" in names for entry in warmed)
+    rows = total_usage(model.usage for model in numbers.models)
+    assert rows.total_tokens == numbers.total.total_tokens == total.total_tokens
+    assert rows.cost.total == pytest.approx(total.cost.total)
 
 
 def test_hostile_strings_are_text(tmp_path):

@@ -40,9 +40,11 @@ class SessionStats(Struct, frozen=True, kw_only=True):
     tool_errors: dict[str, int] = field(default_factory=dict)
     """By tool: results that say that something failed."""
     models: dict[str, ModelShare] = field(default_factory=dict)
-    """By `provider/model`: who gave the answers."""
+    """By `provider/model`: who gave the answers, or took what an entry of usage tells."""
+    others: dict[str, Usage] = field(default_factory=dict)
+    """What no model's share has in it: `summaries`, of which nobody knows who wrote them, and `tools`, what those took themselves."""
     usage: Usage = Usage()
-    """In all: also summaries, and what tools took themselves."""
+    """In all: the shares of the models and the others."""
     branches: int = 0
     """How many entries no other one follows."""
     first: int | None = None
@@ -61,9 +63,12 @@ def total_stats(each: Iterable[SessionStats]) -> SessionStats:
     """The counts of several sessions together."""
     all_of = list(each)
     models: dict[str, list[ModelShare]] = {}
+    others: dict[str, list[Usage]] = {}
     for stats in all_of:
         for name, share in stats.models.items():
             models.setdefault(name, []).append(share)
+        for name, usage in stats.others.items():
+            others.setdefault(name, []).append(usage)
     return SessionStats(
         sessions=sum(stats.sessions for stats in all_of),
         entries=_sum(stats.entries for stats in all_of),
@@ -76,6 +81,7 @@ def total_stats(each: Iterable[SessionStats]) -> SessionStats:
             )
             for name, shares in models.items()
         },
+        others={name: total_usage(usages) for name, usages in others.items()},
         usage=total_usage(stats.usage for stats in all_of),
         branches=sum(stats.branches for stats in all_of),
         first=min((stats.first for stats in all_of if stats.first is not None), default=None),
@@ -93,7 +99,7 @@ class _Counts:
         self._errors: Counter[str] = Counter()
         self._answers: Counter[str] = Counter()
         self._usages: dict[str, list[Usage]] = {}
-        self._others: list[Usage] = []
+        self._others: dict[str, list[Usage]] = {}
         self._leaves: set[str] = set()
         self._times: list[int] = []
 
@@ -111,21 +117,23 @@ class _Counts:
                     self._answer(message)
                 elif isinstance(message, ToolResultMessage):
                     self._errors[message.tool_name] += message.is_error
-                    self._take(message.usage)
+                    self._take("tools", message.usage)
             case UsageEntry():
                 self._usages.setdefault(f"{entry.provider}/{entry.model}", []).append(entry.usage)
             case CompactionEntry() | BranchSummaryEntry():
-                self._take(entry.usage)
+                self._take("summaries", entry.usage)
 
     def stats(self) -> SessionStats:
         models = {name: ModelShare(self._answers[name], total_usage(u)) for name, u in self._usages.items()}
+        others = {name: total_usage(usages) for name, usages in self._others.items()}
         return SessionStats(
             entries=dict(self._entries),
             messages=dict(self._messages),
             tool_calls=dict(self._calls),
             tool_errors=dict(+self._errors),
             models=models,
-            usage=total_usage([*(share.usage for share in models.values()), *self._others]),
+            others=others,
+            usage=total_usage([*(share.usage for share in models.values()), *others.values()]),
             branches=len(self._leaves),
             first=min(self._times, default=None),
             last=max(self._times, default=None),
@@ -137,9 +145,9 @@ class _Counts:
         self._usages.setdefault(name, []).append(message.usage)
         self._calls.update(block.name for block in message.content if isinstance(block, ToolCall))
 
-    def _take(self, usage: Usage | None) -> None:
+    def _take(self, kind: str, usage: Usage | None) -> None:
         if usage is not None:
-            self._others.append(usage)
+            self._others.setdefault(kind, []).append(usage)
 
 
 def _sum(each: Iterable[dict[str, int]]) -> dict[str, int]:

@@ -49,8 +49,7 @@ def _each(locations: list[str]) -> Iterator[SessionStats]:
 
 
 def _shown(stats: SessionStats) -> str:
-    usage, cost = stats.usage, stats.usage.cost
-    rows = [
+    facts = [
         ("sessions", f"{stats.sessions:,}" if stats.sessions != 1 else ""),
         ("from", "" if stats.first is None else local_time(stats.first)),
         ("to", "" if stats.last is None else local_time(stats.last)),
@@ -58,17 +57,18 @@ def _shown(stats: SessionStats) -> str:
         ("messages", _counts({spoken_kind(role): count for role, count in stats.messages.items()})),
         ("tool calls", _counts(stats.tool_calls)),
         ("tool errors", _counts(stats.tool_errors)),
-        ("tokens", _tokens(usage)),
-        ("cost", cost_of(cost)),
+        ("tokens", _tokens(stats.usage)),
+        ("cost", cost_of(stats.usage.cost)),
     ]
-    shown = "".join(f"{name:<13}{value}\n" for name, value in rows if value)
-    if not stats.models:
+    shown = "".join(f"{name:<13}{value}\n" for name, value in facts if value)
+    shares = [(one_line(name), f"{share.answers:,}", share.usage) for name, share in stats.models.items()]
+    shares += [(name, "", usage) for name, usage in stats.others.items()]
+    if not shares:
         return shown
-    models = [("model", "answers", "tokens", "cost")]
-    for name, share in sorted(stats.models.items(), key=lambda item: -item[1].usage.total_tokens):
-        tokens = f"{share.usage.total_tokens:,}"
-        models.append((one_line(name), f"{share.answers:,}", tokens, cost_of(share.usage.cost)))
-    return f"{shown}\n{table(models, right=(1, 2))}"
+    rows = [("model", "answers", "tokens", "cost")]
+    for name, answers, usage in sorted(shares, key=lambda share: -share[2].total_tokens):
+        rows.append((name, answers, f"{usage.total_tokens:,}", cost_of(usage.cost)))
+    return f"{shown}\n{table(rows, right=(1, 2))}"
 
 
 def _tokens(usage: Usage) -> str:
@@ -104,4 +104,5 @@ def _record(stats: SessionStats) -> JsonObject:
             name: {"answers": share.answers, "usage": share.usage.to_json()}
             for name, share in stats.models.items()
         },
+        "others": {name: usage.to_json() for name, usage in stats.others.items()},
     }
