@@ -66,7 +66,7 @@ def lay_out(entries: Sequence[Entry], leaf_id: str | None) -> Chain:
     """
     tree = _tree(entries)
     children, roots = _children(tree)
-    growth = _growth(entries, tree, children, roots)
+    growth = _growth(entries, children, roots)
     leaf = ROOT if leaf_id is None else tree.position(leaf_id)
     if leaf is None:
         raise KeyError(leaf_id)
@@ -123,7 +123,7 @@ def _children(tree: Tree) -> tuple[list[list[int]], list[int]]:
     return children, roots
 
 
-def _growth(entries: Sequence[Entry], tree: Tree, children: list[list[int]], roots: list[int]) -> _Growth:
+def _growth(entries: Sequence[Entry], children: list[list[int]], roots: list[int]) -> _Growth:
     order: list[int] = []
     waiting = list(roots)
     while waiting:

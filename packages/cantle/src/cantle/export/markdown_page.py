@@ -121,19 +121,12 @@ def _blocks(
         case MessageEntry(message=AssistantMessage() as answer):
             if not follows:
                 yield _heading(answer.model or "Assistant", entry)
-            for block in answer.content:
-                at = results.get((position, block.id)) if isinstance(block, ToolCall) else None
-                yield _part(block, None if at is None else path[at])
-            if words := ending_words(answer):
-                yield f"**{escaped(one_line(words, 2_000))}**"
+            yield from _answer(path, position, answer, results)
         case MessageEntry(message=ToolResultMessage() as result):
             yield _folded(f"Result of {result.tool_name}", _output(result.content))
         case MessageEntry(message=BashExecutionMessage() as command):
             yield _heading("You, in the shell", entry)
-            yield fenced(command.command, "bash")
-            yield fenced(plain(command.output), "text") if command.output.strip() else "It printed nothing."
-            if remarks := shell_remarks(command):
-                yield f"*{remarks}*"
+            yield from _shell(command)
         case (
             MessageEntry(message=ExtensionMessage(custom_type=name, content=content, display=display))
             | CustomMessageEntry(custom_type=name, content=content, display=display)
@@ -165,6 +158,23 @@ def _blocks(
             yield _folded(
                 f"An entry of the type {one_line(entry.type)}", fenced(pretty_json(entry.to_json()), "json")
             )
+
+
+def _answer(
+    path: Sequence[Entry], position: int, answer: AssistantMessage, results: dict[tuple[int, str], int]
+) -> Iterator[str]:
+    for block in answer.content:
+        at = results.get((position, block.id)) if isinstance(block, ToolCall) else None
+        yield _part(block, None if at is None else path[at])
+    if words := ending_words(answer):
+        yield f"**{escaped(one_line(words, 2_000))}**"
+
+
+def _shell(command: BashExecutionMessage) -> Iterator[str]:
+    yield fenced(command.command, "bash")
+    yield fenced(plain(command.output), "text") if command.output.strip() else "It printed nothing."
+    if remarks := shell_remarks(command):
+        yield f"*{remarks}*"
 
 
 def _heading(author: str, entry: Entry) -> str:

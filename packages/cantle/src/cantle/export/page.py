@@ -64,7 +64,7 @@ def _parts(header: SessionHeader, title: str, conversation: Conversation, chain:
     numbers = figures(conversation.entries)
     yield _head(title)
     yield _body_start(conversation, chain)
-    yield _introduction(header, title, numbers, branches(chain), len(conversation.entries))
+    yield _introduction(header, title, numbers, branches(chain))
     yield Html('<div class="talk">')
     yield from conversation.pieces(chain)
     if not conversation.entries:
@@ -139,7 +139,7 @@ def _choice(kind: str, id: str, words: str, *, name: str | None = None, checked:
     return tag("label", void("input", type=kind, id=id, name=name, checked=checked), tag("span", text(words)))
 
 
-def _introduction(header: SessionHeader, title: str, numbers: Figures, ends: int, count: int) -> Html:
+def _introduction(header: SessionHeader, title: str, numbers: Figures, ends: int) -> Html:
     facts = [("Folder", header.cwd), ("Session", header.id)]
     if header.parent_session is not None:
         facts.append(("Forked from", header.parent_session))
