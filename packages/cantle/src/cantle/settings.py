@@ -199,16 +199,12 @@ class Settings:
         """
         overrides = self.get("compaction.modelOverrides")
         own = overrides.get(model_key) if isinstance(overrides, dict) else None
-        reserve = own.get("reserveTokens") if isinstance(own, dict) else None
-        keep = own.get("keepRecentTokens") if isinstance(own, dict) else None
-        return (
-            int(reserve)
-            if isinstance(reserve, int | float)
-            else self._count("compaction.reserveTokens", 16_384),
-            int(keep)
-            if isinstance(keep, int | float)
-            else self._count("compaction.keepRecentTokens", 20_000),
-        )
+
+        def tokens(key: str, default: int) -> int:
+            value = own.get(key) if isinstance(own, dict) else None
+            return int(value) if isinstance(value, int | float) else self._count(f"compaction.{key}", default)
+
+        return tokens("reserveTokens", 16_384), tokens("keepRecentTokens", 20_000)
 
     @property
     def branch_summary_reserve(self) -> int:

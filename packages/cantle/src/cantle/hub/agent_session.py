@@ -137,7 +137,7 @@ class AgentSession:
 
     @property
     def usage(self) -> Usage:
-        """All tokens and cost of this conversation: answers, failed ones too, and what tools used themselves.
+        """All tokens and cost of this conversation: answers, failed ones too, summaries, and what tools used themselves.
 
         Of a session that was continued it is read from the file the first time, so ask before it is closed.
         """

@@ -101,7 +101,7 @@ class Compactor:
         if self._crowded(coming):
             await self._by_itself("threshold", signal)
 
-    async def between_turns(self, last: AssistantMessage, signal: AbortSignal) -> None:
+    async def between_turns(self, signal: AbortSignal) -> None:
         """Make room for the next turn, after one that has succeeded."""
         self._retried = False
         if not signal.aborted and self._crowded():
@@ -120,7 +120,7 @@ class Compactor:
         """
         if not self.auto or last is None or signal.aborted:
             return False
-        if self._may_overflow(last, self._agent.model):
+        if _may_overflow(last, self._agent.model):
             from cantle.hub.recovery import overflow_of
 
             overflow = overflow_of(last, self._agent.model, self._most_output())
@@ -191,12 +191,6 @@ class Compactor:
             return False
         return True
 
-    def _may_overflow(self, last: AssistantMessage, model: Model) -> bool:
-        """Spares a run that went well the tables of what providers say."""
-        usage = last.usage
-        used = usage.input + usage.cache_read + usage.cache_write
-        return last.stop_reason in ("error", "length") or 0 < model.context_window < used
-
     def _most_output(self) -> int:
         options = self._agent.options
         asked = (options() if callable(options) else options).max_tokens
@@ -244,6 +238,13 @@ class Compactor:
             controller.detach()
             self._current = None
             await self.emit(end)
+
+
+def _may_overflow(last: AssistantMessage, model: Model) -> bool:
+    """Spares a run that went well the tables of what providers say."""
+    usage = last.usage
+    used = usage.input + usage.cache_read + usage.cache_write
+    return last.stop_reason in ("error", "length") or 0 < model.context_window < used
 
 
 def prompt_tokens(parts: SessionParts) -> int:

@@ -18,8 +18,8 @@ Overflow: TypeAlias = Literal["refused", "cut", "crossed"]
 def overflow_of(answer: AssistantMessage, model: Model, most_output: int) -> Overflow | None:
     """How `answer` shows that the window of `model` is full; None where it does not, or another model gave it.
 
-    `most_output` is how much the answer might have had; without figures nobody knows what it had. An answer with calls that was cut is none of these: its
-    calls have got results that say so, and the run goes on.
+    `most_output` is how much the answer might have had; of one without figures nobody knows whether it was cut early.
+    An answer with calls that was cut is none of these: its calls have got results that say so, and the run goes on.
     """
     if (answer.provider, answer.model) != (model.provider, model.id):
         return None

@@ -241,7 +241,7 @@ class Work:
                 change = await change
             if change is None or change.context is None:
                 try:
-                    await self.compactor.between_turns(turn.message, turn.signal)
+                    await self.compactor.between_turns(turn.signal)
                 except (SessionError, ListenerError) as error:
                     self._failure = error  # raised when the run has ended in order
                     self._agent.abort(str(error))
