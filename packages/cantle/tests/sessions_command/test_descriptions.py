@@ -73,6 +73,10 @@ ENTRIES: list[tuple[JsonObject, tuple[str, str]]] = [
         {"type": "usage", "kind": "warm", "provider": "p", "model": "m", "usage": {"totalTokens": 1}},
         ("usage", "warm, p/m: 1 token"),
     ),
+    (
+        {"type": "usage", "kind": "compaction", "provider": "p", "model": "m", "usage": {}, "note": "It was refused"},
+        ("usage", "compaction, p/m: 0 tokens (It was refused)"),
+    ),
     ({"type": "to\ncome"}, ("to come", "(of a kind that is not known here)")),
 ]  # fmt: skip
 

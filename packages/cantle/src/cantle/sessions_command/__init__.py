@@ -15,7 +15,8 @@ __all__ = ["main"]
 FORMATS: Final = ("html", "markdown", "jsonl")
 """Of an export."""
 
-_WHICH = "an id, the beginning of one, or a file; the latest of this folder when it is left out"
+_ONE = "an id, the beginning of one, or a file"
+_WHICH = f"{_ONE}; the latest of this folder when it is left out"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,6 +71,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(dest="what", metavar="command", required=True)
     _looking(commands)
     _showing(commands)
+    _exporting(commands)
     _copying(commands)
     _changing(commands)
     for command in commands.choices.values():
@@ -124,9 +126,12 @@ def _showing(commands: argparse._SubParsersAction[Parser]) -> None:
         description="Count messages, tool calls, tokens and cost: of one session, or of all sessions of this folder "
         "together. All branches count.",
     )
-    stats.add_argument("session", nargs="?", help="an id, the beginning of one, or a file")
+    stats.add_argument("session", nargs="?", help=_ONE)
     stats.add_argument("-a", "--all", action="store_true", help="all sessions of all folders")
     stats.add_argument("--json", action="store_true", help="as one JSON object")
+
+
+def _exporting(commands: argparse._SubParsersAction[Parser]) -> None:
     export = commands.add_parser(
         "export",
         help="write a session as a page, as Markdown or as lines",
@@ -181,22 +186,20 @@ def _changing(commands: argparse._SubParsersAction[Parser]) -> None:
         description="Let a session belong to another working directory, as after a project has moved; or keep it in "
         "another place, such as a database. Its id stays.",
     )
-    move.add_argument("session", help="an id, the beginning of one, or a file")
+    move.add_argument("session", help=_ONE)
     move.add_argument("folder", nargs="?", help="the working directory from now on")
     move.add_argument(
         "--to", metavar="PLACE", help="keep it there: a folder, sqlite:FILE or postgresql://HOST/NAME"
     )
     rename = commands.add_parser("rename", help="give a session a name", description="Give a session a name.")
-    rename.add_argument("session", help="an id, the beginning of one, or a file")
+    rename.add_argument("session", help=_ONE)
     rename.add_argument("name", help="the name; an empty one takes it away")
     delete = commands.add_parser(
         "delete",
         help="put sessions into the bin",
         description="Put sessions into the bin of this desktop; where there is none, they are gone for good. Asks first.",
     )
-    delete.add_argument(
-        "sessions", nargs="+", metavar="session", help="an id, the beginning of one, or a file"
-    )
+    delete.add_argument("sessions", nargs="+", metavar="session", help=_ONE)
     delete.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
 

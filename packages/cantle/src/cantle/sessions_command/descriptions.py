@@ -80,7 +80,8 @@ def _described(entry: Entry) -> tuple[str, str]:
             return "custom", entry.custom_type
         case UsageEntry():
             tokens = quantity(entry.usage.total_tokens, "token")
-            return "usage", f"{entry.kind}, {entry.provider}/{entry.model}: {tokens}"
+            why = f" ({entry.note})" if entry.note else ""
+            return "usage", f"{entry.kind}, {entry.provider}/{entry.model}: {tokens}{why}"
     return entry.type, "(of a kind that is not known here)"
 
 
