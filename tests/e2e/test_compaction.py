@@ -71,7 +71,8 @@ def test_with_nothing_to_compact_it_says_so(cli: Cli) -> None:
         cli.run(*MODEL, "Hi")
         done = cli.run(*MODEL, "-c", "/compact")
         assert (done.returncode, done.stdout) == (1, "")
-        assert "nothing to compact yet" in done.stderr.splitlines()[-1]
+        (told,) = done.stderr.splitlines()
+        assert told.startswith("cantle: there is nothing to compact yet")
         assert len(server.requests) == 1
 
 

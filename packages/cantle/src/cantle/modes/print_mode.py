@@ -7,6 +7,7 @@ is `/continue` goes on where the session was left.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from cantle.console import READER_GONE, notice
 from cantle.errors import CompactionError
@@ -14,7 +15,6 @@ from cantle.hub.agent_session import AgentSession
 from cantle.hub.events import (
     AutoRetryStart,
     CompactionEnd,
-    CompactionStart,
     HistoryProjected,
     ModelFallback,
     SessionEvent,
@@ -25,6 +25,9 @@ from cantle.modes.signals import Signals
 from cantle_agent.events import MessageUpdate
 from cantle_ai.content import UserContent
 from cantle_ai.system_errors import reason_of
+
+if TYPE_CHECKING:
+    from cantle.hub.history_hooks import CompactionRequest
 
 __all__ = ["run_prompts"]
 
@@ -49,7 +52,7 @@ async def run_prompts(
     with the reason on stderr; :data:`cantle.console.READER_GONE` when nobody reads stdout any more.
     Raises nothing that a session's `prompt` does not.
     """
-    unsubscribe = session.subscribe(_JsonListener(session, output) if json_mode else _TextListener())
+    unsubscribe = _listen(session, output, json_mode=json_mode)
     code = 0
     try:
         if json_mode:
@@ -81,6 +84,22 @@ async def run_prompts(
     finally:
         unsubscribe()
     return READER_GONE if output.closed and not code else code
+
+
+def _listen(session: AgentSession, output: Output, *, json_mode: bool) -> Callable[[], None]:
+    """Let what happens be written, until the function that is returned is called."""
+    if json_mode:
+        return session.subscribe(_JsonListener(session, output))
+    listener = _TextListener()
+    unsubscribe = session.subscribe(listener)
+    # Asked only when there is something to sum up, which the event of the start comes too early for.
+    session.before_compact.append(listener.tell_compaction)
+
+    def stop() -> None:
+        unsubscribe()
+        session.before_compact.remove(listener.tell_compaction)
+
+    return stop
 
 
 def _compact_wish(prompt: str | Sequence[UserContent]) -> str | None:
@@ -148,8 +167,6 @@ class _TextListener:
                 )
             case ModelFallback():
                 notice(f"{_line(event.error_message)}; going on with {event.provider}/{event.model_id}.")
-            case CompactionStart():
-                notice(_COMPACTING[event.reason])
             case CompactionEnd():
                 self._tell_end(event)
             case SummarizationRetryScheduled():
@@ -161,6 +178,10 @@ class _TextListener:
                 self._tell(event)
             case _:
                 pass
+
+    def tell_compaction(self, request: CompactionRequest) -> None:
+        """Say that one is being made. It decides nothing."""
+        notice(_COMPACTING[request.reason])
 
     def _tell_end(self, event: CompactionEnd) -> None:
         if event.result is not None:
