@@ -10,6 +10,7 @@ from cantle.errors import CompactionError, SessionError
 from cantle.hub.events import (
     AgentSettled,
     CompactionEnd,
+    CompactionResult,
     CompactionStart,
     SessionEvent,
     SummarizationRetryAttemptStart,
@@ -527,17 +528,34 @@ async def test_g08_one_that_is_asked_for_ends_one_that_came_by_itself(stage: Any
     assert kinds(it).count("compaction") == 1
 
 
-@pytest.mark.parity("compaction.abort")
-async def test_of_two_that_are_asked_for_the_second_counts(stage: Any) -> None:
+@pytest.mark.parity("compaction.second")
+async def test_of_two_that_are_asked_for_the_second_is_refused(stage: Any) -> None:
     held = Held(SUMMARY)
-    it = await talked(stage, held, SUMMARY)
+    it = await talked(stage, held)
     first = asyncio.create_task(it.session.compact())
     await held.asked.wait()
+    entry = it.session.session.entries()[0].id
     async with asyncio.timeout(10):
-        await it.session.compact("again")
-        with pytest.raises(CompactionError):
-            await first
-    assert [end.aborted for end in ends(it)] == [True, False]
+        for second in (it.session.compact("again"), it.session.navigate(entry)):
+            with pytest.raises(AgentBusyError, match=r"already\. Wait for that, or stop it with abort\(\)"):
+                await second
+        held.go.set()
+        assert (await first).summary
+    assert [end.aborted for end in ends(it)] == [False]
+    assert kinds(it).count("compaction") == 1
+    assert len(it.scripted.requests) == 3
+
+
+async def test_of_two_that_come_while_a_run_is_on_one_is_made(stage: Any) -> None:
+    held = Held(said("three"))
+    it = await talked(stage, held, SUMMARY)
+    run = asyncio.create_task(it.session.prompt("run"))
+    await held.asked.wait()
+    async with asyncio.timeout(10):
+        both = await asyncio.gather(it.session.compact(), it.session.compact(), return_exceptions=True)
+        await run
+    assert [type(each) for each in both] == [CompactionResult, AgentBusyError]
+    assert kinds(it).count("compaction") == 1
 
 
 @pytest.mark.parity("compaction.abort")
@@ -740,7 +758,14 @@ async def test_a_hook_that_decides_nothing_known_is_told_so(stage: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "own", [{"summary": None}, {"summary": 5}, {"summary": "It was.", "usage": {"input": 5}}]
+    "own",
+    [
+        {"summary": None},
+        {"summary": 5},
+        {"summary": ""},
+        {"summary": " \n\t"},
+        {"summary": "It was.", "usage": {"input": 5}},
+    ],
 )
 async def test_a_hooks_summary_that_is_none_never_reaches_the_session(
     stage: Any, own: dict[str, Any]
@@ -749,10 +774,10 @@ async def test_a_hooks_summary_that_is_none_never_reaches_the_session(
     it.session.before_compact.append(lambda request: OwnSummary(**own))
     it.session.before_navigate.append(lambda request: OwnSummary(**own))
     before = kinds(it)
-    with pytest.raises(CompactionError, match=r"before_compact gave a (summary|usage) that is no"):
+    with pytest.raises(CompactionError, match=r"before_compact gave a (summary|usage) that is (no|empty)"):
         await it.session.compact()
     assert [end.aborted for end in ends(it)] == [False]
-    with pytest.raises(CompactionError, match=r"before_navigate gave a (summary|usage) that is no"):
+    with pytest.raises(CompactionError, match=r"before_navigate gave a (summary|usage) that is (no|empty)"):
         await it.session.navigate(it.session.session.entries()[2].id, summarize=True)
     assert kinds(it) == before
 

@@ -284,7 +284,8 @@ class AgentSession:
         `instructions` say what the summary must not lose. What is queued meanwhile is worked on before this returns.
 
         Raises :class:`cantle.errors.CompactionError` when there is nothing to compact, the summary failed or
-        somebody stopped it; AgentBusyError inside a listener; SessionError when the session cannot be written.
+        somebody stopped it; AgentBusyError inside a listener, and while another `compact` or a :meth:`navigate` is at
+        work, which goes on undisturbed (a compaction that came by itself is stopped); SessionError when the session cannot be written.
         """
         async with self._work.beside_runs() as signal:
             return await self._compactor.compact("manual", signal, instructions=instructions)

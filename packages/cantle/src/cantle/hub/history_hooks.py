@@ -78,6 +78,7 @@ class OwnSummary(Struct, frozen=True, kw_only=True):
     """A hook's summary in place of the one that a model would be asked for."""
 
     summary: str
+    """Not empty: that is refused, and nothing is written."""
     details: Json = None
     usage: Usage | None = None
     """What the summary took; counts in the session's totals."""

@@ -145,6 +145,11 @@ def _check(name: str, own: OwnSummary) -> None:
         raise CompactionError(
             f"The hook {name} gave a summary that is no text, but {type(summary).__name__!r}."
         )
+    if not summary.strip():
+        raise CompactionError(
+            f"The hook {name} gave a summary that is empty.",
+            "None leaves it to the model, a CallOff to nobody.",
+        )
     if not isinstance(usage, Usage | None):
         raise CompactionError(f"The hook {name} gave a usage that is no Usage, but {type(usage).__name__!r}.")
 

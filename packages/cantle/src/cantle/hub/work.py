@@ -43,6 +43,7 @@ _Step: TypeAlias = "Callable[[], Awaitable[object]]"
 
 LISTENING = "A listener cannot wait for a run, which waits for its listeners. Start it as a task of its own."
 _BUSY = "The session is busy. Use steer() to reach the run now, or follow_up() for when it would end."
+_OTHERWISE_BUSY = "The session is being compacted, or moved within its tree, already. Wait for that, or stop it with abort()."
 _RETRY_CANCELLED = "The retry was cancelled"
 
 
@@ -119,10 +120,15 @@ class Work:
 
     @asynccontextmanager
     async def beside_runs(self) -> AsyncIterator[AbortSignal]:
-        """The session busy with something other than a run, which is stopped before. Then with what was queued."""
+        """The session busy with something other than a run, which is stopped before. Then with what was queued.
+
+        Raises AgentBusyError while the session is busy so already: a summary may be half paid for.
+        """
         if self.here:
             raise AgentBusyError(LISTENING)
         while self.on:
+            if self.aside:
+                raise AgentBusyError(_OTHERWISE_BUSY)
             self.abort()
             await self.wait_idle()
         async with self._busy():
