@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import stat
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from cantle_ai.content import TextContent
 from cantle_ai.messages import AssistantMessage, Message, ToolResultMessage, UserMessage, encode_message
 from cantle_session.entries import ModelChangeEntry
-from cantle_session.errors import SessionFileError
+from cantle_session.errors import SessionError, SessionFileError, UnknownEntryError
 from cantle_session.fates import fates
 from cantle_session.folders import session_folder
 from cantle_session.session import Session
@@ -175,7 +176,22 @@ def test_ids_are_unique_and_an_entry_is_found_by_its_id(tmp_path):
         session.entry("nowhere")
 
 
-@pytest.mark.parity("sessions.name")
+def test_an_id_that_is_no_entrys_is_named_in_a_sentence(tmp_path):
+    session = make(tmp_path)
+    session.append_message(UserMessage("hi"))
+    for ask in (
+        session.entry, session.branch, session.parent, session.children, session.path, session.append_context_edit,
+        lambda each: session.append_label(each, "x"), lambda each: session.append_compaction("s", each, 1),
+        lambda each: session.common_ancestor(each, session.leaf_id),
+    ):  # fmt: skip
+        with pytest.raises(KeyError) as caught:
+            ask("zz")
+        assert isinstance(caught.value, UnknownEntryError) and isinstance(caught.value, SessionError)
+        assert str(caught.value) == "there is no entry 'zz' in this session"
+        assert pickle.loads(pickle.dumps(caught.value)).entry_id == "zz"
+    assert len(session.entries()) == 1
+
+
 def test_entries_are_gone_through_one_by_one(tmp_path):
     with Session.create(tmp_path, tmp_path) as session:
         for number in range(400):
@@ -197,6 +213,7 @@ def test_entries_are_gone_through_one_by_one(tmp_path):
             session.walk("none")
 
 
+@pytest.mark.parity("sessions.name")
 def test_the_latest_name_counts_and_an_empty_one_takes_it_away(tmp_path):
     session = make(tmp_path)
     assert session.name is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cantle_session.errors import SessionError, SessionFileError, SessionLookupError
+    from cantle_session.errors import SessionError, SessionFileError, SessionLookupError, UnknownEntryError
     from cantle_session.exports import export_jsonl
     from cantle_session.folders import session_folder
     from cantle_session.forks import clone_session, copy_session, fork_session
@@ -29,6 +29,7 @@ __all__ = [
     "SessionLookupError",
     "SessionStore",
     "SessionWarning",
+    "UnknownEntryError",
     "clone_session",
     "copy_session",
     "export_jsonl",
@@ -54,6 +55,7 @@ _HOMES = {
     "SessionLookupError": "cantle_session.errors",
     "SessionStore": "cantle_session.storage.store",
     "SessionWarning": "cantle_session.session",
+    "UnknownEntryError": "cantle_session.errors",
     "clone_session": "cantle_session.forks",
     "copy_session": "cantle_session.forks",
     "export_jsonl": "cantle_session.exports",

@@ -27,7 +27,7 @@ __all__ = ["branch_lines"]
 def branch_lines(session: Session, leaf_id: str | None = None, *, before: bool = False) -> Iterator[bytes]:
     """The lines of the branch that ends at an entry, by default where the session stands, without a header.
 
-    With `before`, the entry itself is not among them. Raises KeyError when there is no such entry.
+    With `before`, the entry itself is not among them. Raises UnknownEntryError when there is no such entry.
     """
     nothing = leaf_id is None and session.leaf_id is None
     lines = () if nothing else session.lines(leaf_id)

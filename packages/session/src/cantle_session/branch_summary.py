@@ -54,7 +54,7 @@ class BranchPlan(Struct, frozen=True, kw_only=True):
 def plan_branch_summary(session: Session, target_id: str | None, budget: int | None = None) -> BranchPlan:
     """What would be summed up if the session went from its leaf to `target_id`. Changes nothing.
 
-    `budget` is in tokens of the text that a model is given; None sets no limit. Raises KeyError when there is no
+    `budget` is in tokens of the text that a model is given; None sets no limit. Raises UnknownEntryError when there is no
     such entry.
     """
     leaf_id = session.leaf_id

@@ -2,14 +2,22 @@
 
 SessionError
 ├── SessionFileError      a file that cannot be read, written or understood; names it
-└── SessionLookupError    no session, or several, fit what was asked for
+├── SessionLookupError    no session, or several, fit what was asked for
+└── UnknownEntryError     a session has no entry of this id; a KeyError, too
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["SessionError", "SessionFileError", "SessionLookupError", "no_session", "still_open"]
+__all__ = [
+    "SessionError",
+    "SessionFileError",
+    "SessionLookupError",
+    "UnknownEntryError",
+    "no_session",
+    "still_open",
+]
 
 
 class SessionError(Exception):
@@ -36,6 +44,17 @@ class SessionFileError(SessionError):
 
 class SessionLookupError(SessionError):
     """What was asked for names no session, or more than one."""
+
+
+class UnknownEntryError(SessionError, KeyError):
+    """A session has no entry `entry_id`."""
+
+    def __init__(self, entry_id: object) -> None:
+        super().__init__(entry_id)
+        self.entry_id = entry_id
+
+    def __str__(self) -> str:
+        return f"there is no entry {self.entry_id!r} in this session"
 
 
 def no_session(where: Path | str, first_line: bytes) -> SessionFileError:

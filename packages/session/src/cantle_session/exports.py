@@ -21,7 +21,7 @@ def export_jsonl(session: Session, file: str | os.PathLike[str], *, leaf: str | 
     """Write the branch that ends at `leaf` (by default, where the session stands) to `file`, and give its path.
 
     The file is a session with the same id, which :func:`cantle_session.imports.import_session` takes in. Raises
-    KeyError when there is no such entry, :class:`~cantle_session.errors.SessionFileError` when it cannot be
+    UnknownEntryError when there is no such entry, :class:`~cantle_session.errors.SessionFileError` when it cannot be
     written or is there already.
     """
     path = Path(file).absolute()

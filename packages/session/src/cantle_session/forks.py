@@ -68,7 +68,7 @@ def fork_session(
     """A session at `place` with what came before the user's message `entry_id`, and that message.
 
     `cwd` is its working directory, by default the same one. Where nothing came before, it is a new session,
-    which is kept from its first message on. Raises KeyError when there is no such entry, ValueError when it is
+    which is kept from its first message on. Raises UnknownEntryError when there is no such entry, ValueError when it is
     no message of the user, or `session_id` cannot be part of a file name.
     """
     entry = session.entry(entry_id)
@@ -92,7 +92,7 @@ def clone_session(
 ) -> Session:
     """A session at `place` with the branch that ends at the entry `leaf`; by default, where the session stands.
 
-    Raises KeyError when there is no such entry, ValueError as :func:`fork_session`.
+    Raises UnknownEntryError when there is no such entry, ValueError as :func:`fork_session`.
     """
     return _made(session, place, branch_lines(session, leaf), cwd, session_id)
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from cantle_ai.messages import now_ms
 from cantle_session.entries import Entry, MessageEntry
+from cantle_session.errors import UnknownEntryError
 from cantle_session.history import History
 from cantle_session.lines import Link, decode_entry, encode_entry
 from cantle_session.projection import PathView
@@ -100,15 +101,15 @@ class Kept:
         return self.id_at(self._leaf) if self._tail is None else self._tail.links[-1].id
 
     def stand_at(self, entry_id: str | None) -> None:
-        """Move the leaf to an entry, or before the first. Raises KeyError when there is no such entry."""
+        """Move the leaf to an entry, or before the first. Raises UnknownEntryError when there is no such entry."""
         _ = self.history  # reading it sets the leaf
         self._leaf = ROOT if entry_id is None else self.position(entry_id)
 
     def position(self, entry_id: str) -> int:
-        """Where an entry is in the order in which they were kept. Raises KeyError when there is no such entry."""
+        """Where an entry is in the order in which they were kept. Raises UnknownEntryError when there is no such entry."""
         position = self.history.tree.position(entry_id)
         if position is None:
-            raise KeyError(entry_id)
+            raise UnknownEntryError(entry_id)
         return position
 
     def id_at(self, position: int) -> str | None:
@@ -120,7 +121,7 @@ class Kept:
         return self.history.tree.path(self._leaf if entry_id is None else self.position(entry_id))
 
     def check_known(self, entry_id: str) -> None:
-        """Raises KeyError when there is no such entry."""
+        """Raises UnknownEntryError when there is no such entry."""
         if self._tail is None or entry_id not in self._tail.ids:
             self.position(entry_id)
 

@@ -64,7 +64,8 @@ class Session:
     that there. If it raises :class:`SessionFileError`, nothing was added, on disk or here.
 
     A long session opens without being read: from its end back to what the latest compaction keeps. What asks for
-    more (`entries`, `branch`, `labels` …) reads it once.
+    more (`entries`, `branch`, `labels` …) reads it once. Where an id is no entry's,
+    :class:`~cantle_session.errors.UnknownEntryError`, which is a KeyError, says so.
 
     Other processes may have the same session open: each goes on from its own leaf, so two of them make two
     branches, and `warnings` says so. Not thread-safe.
@@ -205,7 +206,7 @@ class Session:
     # --- reading it
 
     def entry(self, entry_id: str) -> Entry:
-        """Raises KeyError when there is none."""
+        """Raises UnknownEntryError when there is none."""
         (entry,) = self._kept.load([self._kept.position(entry_id)])
         return entry
 
@@ -219,7 +220,7 @@ class Session:
         """The entries of :meth:`path`, or with `whole` of :meth:`entries`, each decoded when it is its turn; with
         `kind`, only those of this type. `warnings` tells all that is wrong with them from the start.
 
-        Raises KeyError when there is no entry `leaf_id`.
+        Raises UnknownEntryError when there is no entry `leaf_id`.
         """
         positions = self._positions(leaf_id, whole=whole)
         if kind is not None:
@@ -235,7 +236,7 @@ class Session:
 
     def path(self, leaf_id: str | None = None, *, behind: str | None = None) -> list[Entry]:
         """The entries from the root to the leaf, or to another entry; with `behind` only those after that entry, where
-        it is among them. Raises KeyError when there is no entry `leaf_id`.
+        it is among them. Raises UnknownEntryError when there is no entry `leaf_id`.
         """
         positions = self._kept.path_to(leaf_id)
         if behind is not None:
@@ -254,7 +255,7 @@ class Session:
         return range(len(self._kept.history)) if whole else self._kept.path_to(leaf_id)
 
     def parent(self, entry_id: str) -> str | None:
-        """The entry that this one follows; None for a root. Raises KeyError when there is no such entry."""
+        """The entry that this one follows; None for a root. Raises UnknownEntryError when there is no such entry."""
         if (tail := self._kept.tail) is not None:
             for link in reversed(tail.links[1:]):  # what the first one follows was not read
                 if link.id == entry_id:
@@ -263,7 +264,7 @@ class Session:
         return self._kept.id_at(self._kept.history.tree.parent(position))
 
     def children(self, entry_id: str | None) -> list[str]:
-        """The entries that follow this one, or the roots for None. Raises KeyError when there is no such entry."""
+        """The entries that follow this one, or the roots for None. Raises UnknownEntryError when there is no such entry."""
         tree = self._kept.history.tree
         position = ROOT if entry_id is None else self._kept.position(entry_id)
         return [tree.ids[child] for child in tree.children(position)]
@@ -319,7 +320,7 @@ class Session:
     # --- moving in it
 
     def branch(self, entry_id: str) -> None:
-        """Stand at another entry: the next one follows it, and begins a branch. Raises KeyError when there is none.
+        """Stand at another entry: the next one follows it, and begins a branch. Raises UnknownEntryError when there is none.
 
         Nothing is written, so who opens the session later stands at its last entry.
         """
@@ -386,14 +387,14 @@ class Session:
     def append_context_edit(self, target_id: str, replacement: JsonObject | None = None) -> ContextEditEntry:
         """From here on a model sees an earlier entry's message not at all, or with the `content` of `replacement`.
 
-        Raises KeyError when there is no such entry.
+        Raises UnknownEntryError when there is no such entry.
         """
         self._kept.check_known(target_id)
         with self._kept.turn() as place:
             return self._kept.add(ContextEditEntry(**place, target_id=target_id, replacement=replacement))
 
     def append_label(self, target_id: str, label: str | None) -> LabelEntry:
-        """A person's mark on an entry; None takes it away. Raises KeyError when there is no such entry."""
+        """A person's mark on an entry; None takes it away. Raises UnknownEntryError when there is no such entry."""
         self._kept.check_known(target_id)
         with self._kept.turn() as place:
             return self._kept.add(LabelEntry(**place, target_id=target_id, label=label or None))
@@ -410,7 +411,7 @@ class Session:
     ) -> CompactionEntry:
         """A summary that stands for what comes before an entry of the path; for everything, with None.
 
-        Raises KeyError when there is no such entry.
+        Raises UnknownEntryError when there is no such entry.
         """
         if first_kept_entry_id is not None:
             self._kept.check_known(first_kept_entry_id)

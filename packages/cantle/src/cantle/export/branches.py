@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 
 from cantle_session.entries import Entry, MessageEntry
+from cantle_session.errors import UnknownEntryError
 from cantle_session.tree import ROOT, Tree
 
 __all__ = ["Chain", "Fork", "Way", "branches", "lay_out"]
@@ -62,14 +63,14 @@ class _Growth(Struct):
 def lay_out(entries: Sequence[Entry], leaf_id: str | None) -> Chain:
     """The tree of these entries, which are in the order in which they were written, with `leaf_id` at the first chain's end.
 
-    Raises KeyError when there is no such entry.
+    Raises UnknownEntryError when there is no such entry.
     """
     tree = _tree(entries)
     children, roots = _children(tree)
     growth = _growth(entries, children, roots)
     leaf = ROOT if leaf_id is None else tree.position(leaf_id)
     if leaf is None:
-        raise KeyError(leaf_id)
+        raise UnknownEntryError(leaf_id)
     path = frozenset(tree.path(leaf))
     first = Chain()
     waiting: list[tuple[Chain, list[int]]] = [(first, roots)]

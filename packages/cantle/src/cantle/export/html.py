@@ -21,7 +21,7 @@ def export_html(
 ) -> Path:
     """Write every branch of `session` to `file`, one page that loads nothing and runs nothing; give its absolute path.
 
-    The page opens on the branch to `leaf`, or to where the session stands. Raises KeyError when there is no such
+    The page opens on the branch to `leaf`, or to where the session stands. Raises UnknownEntryError when there is no such
     entry, and :class:`~cantle_session.errors.SessionFileError` when `file` is already there, unless `overwrite`, or cannot be
     written; nothing of the page is left then.
     """

@@ -21,7 +21,7 @@ def export_markdown(
 ) -> Path:
     """Write the branch of `session` that ends at `leaf`, or where it stands, to `file`; give its absolute path.
 
-    Raises KeyError when there is no such entry, and :class:`~cantle_session.errors.SessionFileError` when `file`
+    Raises UnknownEntryError when there is no such entry, and :class:`~cantle_session.errors.SessionFileError` when `file`
     is already there, unless `overwrite`, or cannot be written; nothing of the page is left then.
     """
     from cantle.export.markdown_page import markdown_page

@@ -66,7 +66,7 @@ __all__ = ["markdown_page"]
 
 
 def markdown_page(session: Session, leaf: str | None) -> Iterator[str]:
-    """The page of a branch, root first, in parts. Raises KeyError when `leaf` is no entry's."""
+    """The page of a branch, root first, in parts. Raises UnknownEntryError when `leaf` is no entry's."""
     path = session.path(leaf)
     return _parts(session.header, title_of(session.name, path), path, session.labels())
 

@@ -41,7 +41,7 @@ __all__ = ["page"]
 
 
 def page(session: Session, leaf: str | None) -> Iterator[str]:
-    """The page in parts, opened on the branch to `leaf`, or to where the session stands. Raises KeyError when `leaf`
+    """The page in parts, opened on the branch to `leaf`, or to where the session stands. Raises UnknownEntryError when `leaf`
     is no entry's.
     """
     entries, stands = session.entries(), session.leaf_id
