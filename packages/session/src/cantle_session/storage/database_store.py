@@ -99,7 +99,7 @@ class DatabaseStore:
         if len(ids) == 1:
             return f"{self.location}#{ids[0]}"
         if ids:
-            listed = ", ".join([*ids[:NAMED_AT_ONCE], *(["…"] if len(ids) > NAMED_AT_ONCE else [])])
+            listed = ", ".join(ids[:NAMED_AT_ONCE]) + (", …" if len(ids) > NAMED_AT_ONCE else "")
             raise SessionLookupError(f"{text!r} fits {len(ids)} sessions; give more of the id: {listed}")
         raise SessionLookupError(
             f"there is no session whose id begins with {text!r} in {self.location}; give another id"
