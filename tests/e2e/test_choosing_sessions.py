@@ -167,3 +167,60 @@ def test_a_failure_says_how_to_go_on_with_the_session(cli: Cli) -> None:
     done = cli.run_warm(*SCRIPTED, "--session-id", "task", "-p", "Begin.")
     assert done.returncode == 1
     assert done.stderr.endswith('. `cantle --session-id task "go on"` continues.\n')
+
+
+# --- from an earlier entry
+
+
+def branched(cli: Cli) -> tuple[Path, list[MessageEntry]]:
+    """A session of two questions and their answers."""
+    ask(cli, "--session-id", "task", "-p", "Begin.", "Go on.")
+    (file,) = cli.sessions()
+    with Session.open(file, reading=True) as session:
+        return file, [entry for entry in session.entries() if isinstance(entry, MessageEntry)]
+
+
+def path_of(file: Path) -> list[str]:
+    """What was said on the branch where the session stands."""
+    with Session.open(file, reading=True) as session:
+        return [message.text for message in session.context().messages]
+
+
+@pytest.mark.parametrize("way", [["-c"], ["--session", "task"]])
+def test_a_run_goes_on_from_an_earlier_entry(cli: Cli, way: list[str]) -> None:
+    file, (_, answer, _, _) = branched(cli)
+    content = file.read_bytes()
+    ask(cli, *way, "--at", answer.id, "-p", "Another way.")
+    assert file.read_bytes().startswith(content)
+    assert path_of(file) == ["Begin.", "OK.", "Another way.", "OK."]
+    ask(cli, "-c", "-p", "And on.")
+    assert path_of(file)[2:] == ["Another way.", "OK.", "And on.", "OK."]
+    assert asked(file) == ["Begin.", "Go on.", "Another way.", "And on."]
+
+
+def test_from_what_the_user_said_it_goes_on_before_it(cli: Cli) -> None:
+    file, (first, _, second, _) = branched(cli)
+    ask(cli, "-c", "--at", second.id[:7], "-p", "Another way.")
+    assert path_of(file) == ["Begin.", "OK.", "Another way.", "OK."]
+    ask(cli, "-c", "--at", first.id, "-p", "From the start.")
+    assert path_of(file) == ["From the start.", "OK."]
+
+
+def test_an_entry_that_is_none_or_several_is_named(cli: Cli) -> None:
+    file, (*_, last) = branched(cli)
+    more = [{"type": "custom", "id": f"zz{n}", "parentId": last.id, "customType": "x"} for n in range(6)]
+    with file.open("a", encoding="utf-8") as end:
+        end.writelines(json.dumps(line) + "\n" for line in more)
+    refused(
+        cli, "-c", "--at", "yy", says='the session task has no entry "yy". `cantle sessions show --tree task`'
+    )
+    refused(cli, "-c", "--at", "", says="--at needs the id of an entry")
+    says = '"zz" fits 6 entries of the session task: zz0, zz1, zz2, zz3, zz4, …. Give more of the id.'
+    refused(cli, "--session", "task", "--at", "zz", says=says)
+
+
+def test_an_entry_needs_the_session_that_it_is_in(cli: Cli) -> None:
+    for way in ([], ["--session-id", "task"], ["--fork", "task"], ["--no-session"]):
+        refused(cli, *way, "--at", "abc", says="add --continue, --resume or --session", code=2)
+    refused(cli, "-c", "--at", "abc", says="there is no earlier session in ")
+    assert cli.sessions() == []

@@ -61,6 +61,16 @@ def test_a_session_is_chosen_by_its_number(cli: Cli) -> None:
     assert questions(location(cli, "About ants.")) == ["About ants."]
 
 
+def test_a_chosen_session_goes_on_from_an_earlier_entry(cli: Cli) -> None:
+    with Session.open(location(cli, "About bees."), reading=True) as session:
+        (said,) = [entry.id for entry in session.path() if "About bees." in str(entry.to_json())]
+    with at_a_terminal(cli, *SCRIPTED, "--resume", "--at", said, "About wasps.") as screen:
+        screen.until("folders: ")
+        screen.type("2")
+        assert screen.end() == 0 and screen.text.endswith("OK.\n")
+    assert questions(location(cli, "About bees.")) == ["About wasps."]
+
+
 def test_words_narrow_the_list(cli: Cli) -> None:
     with at_a_terminal(cli, *SCRIPTED, "-r", "Go on.") as screen:
         screen.until("folders: ")

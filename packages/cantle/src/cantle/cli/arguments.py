@@ -159,6 +159,11 @@ def _session_options(group: argparse._ArgumentGroup) -> None:
         "--fork", metavar="PATH|ID", help="copy a session into a new one here, and continue that"
     )
     group.add_argument(
+        "--at",
+        metavar="ENTRY",
+        help="with -c, -r or --session: go on from that entry, as a branch; before it if it is a message of yours",
+    )
+    group.add_argument(
         "--session-dir",
         metavar="PLACE",
         help="where sessions are kept: a folder, sqlite:FILE or postgresql://HOST/NAME",
@@ -260,6 +265,10 @@ def _attach_values(options: list[str]) -> list[str]:
 def _check(parsed: argparse.Namespace, parser: Parser) -> None:
     pairs = (
         *_exclusions(parsed),
+        (
+            "--at needs the session that the entry is in: add --continue, --resume or --session",
+            parsed.at is not None and not (parsed.continue_ or parsed.resume or parsed.session is not None),
+        ),
         ("--approve and --no-approve exclude each other", parsed.approve and parsed.no_approve),
         ("--tools and --no-tools exclude each other", parsed.tools is not None and parsed.no_tools),
         (

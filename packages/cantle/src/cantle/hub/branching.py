@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cantle.hub.compaction import Compactor
     from cantle_agent.agent import Agent
 
-__all__ = ["NavigateResult", "navigate"]
+__all__ = ["NavigateResult", "navigate", "place_of"]
 
 _STAYS = "The session stays where it is"
 
@@ -64,7 +64,7 @@ async def navigate(
         target = session.entry(entry_id)
     except KeyError:
         raise SessionError(f"There is no entry {entry_id!r} in this session.") from None
-    new_leaf, said = _place(target)
+    new_leaf, said = place_of(target)
     if entry_id == session.leaf_id and said is None:
         return NavigateResult(leaf_id=new_leaf)
     if not (summarize or hooks):  # nobody asks what is left, which may be long
@@ -99,7 +99,7 @@ async def navigate(
     return NavigateResult(leaf_id=session.leaf_id, editor_text=said, summary=entry)
 
 
-def _place(target: Entry) -> tuple[str | None, str | None]:
+def place_of(target: Entry) -> tuple[str | None, str | None]:
     """Where to stand for an entry that was chosen, and what the user had said there."""
     if isinstance(target, CustomMessageEntry) or (
         isinstance(target, MessageEntry) and isinstance(target.message, UserMessage)
