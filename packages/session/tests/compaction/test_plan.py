@@ -206,6 +206,19 @@ def test_a_message_that_fills_the_window_alone_is_summed_up_too():
     assert (said(planned.messages), planned.turn, planned.first_kept_entry_id) == (["all"], [], None)
 
 
+def test_a_question_that_is_still_to_be_answered_stays_however_long_it_is():
+    long = user(words(900, "all"))
+    with pytest.raises(NothingToCompact):
+        plan(session_of([long]), window=1000, question_stays=True)
+    session = session_of([user("one"), says("a"), long])
+    planned = plan(session, window=1000, question_stays=True)
+    assert (said(planned.messages), planned.first_kept_entry_id) == (["one", "a"], session.leaf_id)
+    # An older one, which was never answered, does not.
+    session = session_of([long, user("short")])
+    planned = plan(session, window=1000, question_stays=True)
+    assert (said(planned.messages), planned.first_kept_entry_id) == (["all"], session.leaf_id)
+
+
 def test_in_a_small_window_less_is_kept():
     session = session_of([user("one"), says(words(900, "a")), user("two"), says(words(900, "b"))])
     with pytest.raises(NothingToCompact):

@@ -25,6 +25,7 @@ from cantle_ai.usage import Usage
 if TYPE_CHECKING:
     from cantle.hub.agent_session import SessionParts
     from cantle.hub.history_hooks import BeforeCompact
+    from cantle_session.compaction.plan import CompactionPlan
     from cantle_session.compaction.settings import CompactionSettings
 
 __all__ = ["Compactor", "ContextUsage", "at_most"]
@@ -143,7 +144,7 @@ class Compactor:
         if self._retried:
             await self.emit(CompactionEnd("overflow", error_message=_ONCE))
             return False
-        if not self._possible():
+        if not self._possible(will_retry=True):
             return False  # and the failure stays in sight
         self._retried = True
         await hide(last)
@@ -156,7 +157,7 @@ class Compactor:
         self, reason: CompactionReason, signal: AbortSignal, *, will_retry: bool = False
     ) -> bool:
         """Compact where there is something to compact. Whether it was done; listeners have been told why not."""
-        if signal.aborted or not self._possible():
+        if signal.aborted or not self._possible(will_retry=will_retry):
             return False
         try:
             await self.compact(reason, signal, will_retry=will_retry)
@@ -179,14 +180,12 @@ class Compactor:
         tokens = self.context_usage().tokens + sum(map(estimate_tokens, coming))
         return compaction_needed(tokens, window, self.settings())
 
-    def _possible(self) -> bool:
+    def _possible(self, *, will_retry: bool) -> bool:
         """Whether there is something to sum up."""
-        from cantle_session.compaction.plan import NothingToCompact, plan_compaction
+        from cantle_session.compaction.plan import NothingToCompact
 
         try:
-            plan_compaction(
-                self.parts.session, self.settings(), window=self._agent.model.context_window or None
-            )
+            self.plan(will_retry=will_retry)
         except NothingToCompact:
             return False
         return True
@@ -204,6 +203,16 @@ class Compactor:
 
         reserve, keep = self.parts.settings.compaction_tokens(self._agent.model.key)
         return CompactionSettings(enabled=self.auto, reserve_tokens=reserve, keep_recent_tokens=keep)
+
+    def plan(self, *, will_retry: bool) -> CompactionPlan:
+        """What a compaction would sum up now. What is to be sent again with the last prompt keeps that prompt.
+
+        Raises :class:`cantle_session.compaction.plan.NothingToCompact`.
+        """
+        from cantle_session.compaction.plan import plan_compaction
+
+        window = self._agent.model.context_window or None
+        return plan_compaction(self.parts.session, self.settings(), window=window, question_stays=will_retry)
 
     async def compact(
         self,

@@ -13,7 +13,7 @@ from cantle.hub.history_hooks import CallOff, CompactionRequest, OwnSummary
 from cantle.hub.recorder import saving
 from cantle.hub.summaries import SummaryRequests, ask_hooks, sentence
 from cantle_ai.abort import AbortSignal
-from cantle_session.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction, record
+from cantle_session.compaction.plan import CompactionPlan, NothingToCompact, record
 from cantle_session.compaction.summary import Summary, SummaryFailed, summarize
 from cantle_session.errors import SessionError
 
@@ -38,7 +38,7 @@ async def make_compaction(
     """Compact once. Raises what :meth:`cantle.hub.compaction.Compactor.compact` does, and AbortError."""
     parts = compactor.parts
     agent, session = parts.agent, parts.session
-    plan = _plan(compactor)
+    plan = _plan(compactor, will_retry)
     request = CompactionRequest(
         plan=plan,
         settings=compactor.settings(),
@@ -78,10 +78,9 @@ async def make_compaction(
     )
 
 
-def _plan(compactor: Compactor) -> CompactionPlan:
-    session, model = compactor.parts.session, compactor.parts.agent.model
+def _plan(compactor: Compactor, will_retry: bool) -> CompactionPlan:
     try:
-        return plan_compaction(session, compactor.settings(), window=model.context_window or None)
+        return compactor.plan(will_retry=will_retry)
     except NothingToCompact as error:
         raise CompactionError(sentence(str(error))) from None
 

@@ -15,7 +15,7 @@ from cantle_ai.messages import AssistantMessage, ToolResultMessage, UserMessage
 from cantle_session.messages import CompactionSummaryMessage
 from cantle_session.tokens import estimate_tokens, shown
 
-__all__ = ["Cut", "choose_cut", "everything", "possible_cuts"]
+__all__ = ["Cut", "all_but_the_question", "choose_cut", "everything", "possible_cuts"]
 
 
 class Cut(Struct, frozen=True):
@@ -45,6 +45,17 @@ def everything(messages: Sequence[AgentMessage]) -> Cut:
     answered = isinstance(messages[last], AssistantMessage | ToolResultMessage)
     turn = _beginning_of_turn(messages, last) if answered else None
     return Cut(len(messages), len(messages) if turn is None else turn)
+
+
+def all_but_the_question(messages: Sequence[AgentMessage]) -> Cut | None:
+    """The cut that leaves nothing but what the user said last and is not answered; None when that is all there is."""
+    for place in range(len(messages) - 1, -1, -1):
+        match messages[place]:
+            case UserMessage():
+                return Cut(place, place) if place > 0 else None
+            case AssistantMessage() | ToolResultMessage() | CompactionSummaryMessage():
+                break
+    return everything(messages)
 
 
 def possible_cuts(messages: Sequence[AgentMessage]) -> list[int]:

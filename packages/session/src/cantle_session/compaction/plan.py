@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cantle_agent.messages import AgentMessage
-from cantle_session.compaction.cuts import Cut, choose_cut, everything
+from cantle_session.compaction.cuts import Cut, all_but_the_question, choose_cut, everything
 from cantle_session.compaction.files import FileLists, without_lists
 from cantle_session.compaction.settings import CompactionSettings
 from cantle_session.entries import CompactionEntry
@@ -49,19 +49,24 @@ class CompactionPlan(Struct, frozen=True, kw_only=True):
 
 
 def plan_compaction(
-    session: Session, settings: CompactionSettings, *, window: int | None = None
+    session: Session,
+    settings: CompactionSettings,
+    *,
+    window: int | None = None,
+    question_stays: bool = False,
 ) -> CompactionPlan:
     """Where to cut the context at the session's leaf. Changes nothing.
 
     With a `window`, the settings are fitted to it, and what stays leaves the reserve free: if need be, nothing
-    but the summary stays of a run whose last tool gave too much. Raises :class:`NothingToCompact`.
+    but the summary stays of a run whose last tool gave too much. With `question_stays`, what the user said
+    last and nobody answered is not summed up, however long it is. Raises :class:`NothingToCompact`.
     """
     leaf_id = session.leaf_id
     sent = sent_messages(session.projected())
     previous = sent[0].entry if sent and isinstance(sent[0].entry, CompactionEntry) else None
     rest = sent if previous is None else sent[1:]
     messages = [place.message for place in rest]
-    cut = _cut(messages, settings, window)
+    cut = _cut(messages, settings, window, question_stays)
     if cut is None or leaf_id is None:
         raise NothingToCompact("there is nothing to compact yet: the conversation is short enough as it is")
     carried = FileLists.of_summaries(place.entry for place in sent[: len(sent) - len(rest) + cut.kept])
@@ -101,14 +106,19 @@ def record(
     )
 
 
-def _cut(messages: Sequence[AgentMessage], settings: CompactionSettings, window: int | None) -> Cut | None:
+def _cut(
+    messages: Sequence[AgentMessage],
+    settings: CompactionSettings,
+    window: int | None,
+    question_stays: bool,
+) -> Cut | None:
     if window is None:
         return choose_cut(messages, settings.keep_recent_tokens)
     fitted = settings.within(window)
     cut = choose_cut(messages, fitted.keep_recent_tokens)
     kept = messages if cut is None else messages[cut.kept :]
     if messages and sum(map(estimate_tokens, kept)) > window - fitted.reserve_tokens:
-        return everything(messages)
+        return all_but_the_question(messages) if question_stays else everything(messages)
     return cut
 
 
