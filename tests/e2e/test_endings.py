@@ -70,7 +70,7 @@ def test_all_output_is_out_and_the_exit_code_tells(
 ) -> None:
     prompts = ["one", "two"] if answers in ([STOP, ERROR], [ERROR, STOP], [LENGTH, STOP]) else ["one"]
     with StrictServer(answers, chunk=200) as server:
-        cli.configure(server.base_url)
+        cli.configure(server.base_url, contextWindow=10_000_000)
         with cli.started(*OPTIONS, "--mode", mode, "-p", *prompts) as process:
             reader = SlowReader(process)
             assert process.stderr is not None

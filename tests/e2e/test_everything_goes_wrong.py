@@ -127,7 +127,7 @@ def test_a_run_in_which_everything_goes_wrong_ends_in_order(cli: Cli, seed: int)
     mark = f"{os.getpid()}-{seed}-{cli.home}"
     cli.variables |= {MARK: mark, "TMPDIR": str(scratch), "DESCRIPTORS": str(descriptors)}
     with StrictServer(plan.responses, chunk=(1, 40), seed=seed) as server:
-        cli.configure(server.base_url)
+        cli.configure(server.base_url, contextWindow=10_000_000)
         code, out, err = run(cli, plan)
         left = processes_of(mark)
         server.assert_clean()
@@ -202,7 +202,7 @@ def check_session(cli: Cli) -> None:
         with Session.open(file) as session:
             assert session.context().messages[0].role == "user"
     with StrictServer(["going on"]) as server:
-        cli.configure(server.base_url)
+        cli.configure(server.base_url, contextWindow=10_000_000)
         done = cli.run(*OPTIONS, "-c", "-p", "what now?")
         server.assert_clean()
     assert (done.returncode, done.stdout) == (0, "going on\n"), done.stderr
