@@ -103,7 +103,7 @@ def _at(text: str | None, session: Session) -> Session:
             session.reset_leaf()
         else:
             session.branch(leaf)
-    except BaseException:
+    except BaseException:  # raised again, whatever it is: the file is let go of
         session.close()
         raise
     return session

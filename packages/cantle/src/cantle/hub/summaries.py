@@ -63,7 +63,7 @@ class SummaryRequests:
         """What the requests took is written down as `kind` when nothing comes of them, for whatever reason."""
         try:
             yield
-        except BaseException as error:
+        except BaseException as error:  # raised again, whatever it is: what was used is written down
             if self._used.total_tokens:
                 with suppress(SessionError), saving():  # what is told is why nothing came of them
                     self._session.append_usage(

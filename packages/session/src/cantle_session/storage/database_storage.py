@@ -180,8 +180,7 @@ class DatabaseStorage:
             session, head = self._turn_to_write()
             start = head.lines
             self._database.finish(_writing(session, head, lines), changed=session)
-        except BaseException:
-            # Whatever came between, an interrupt too: nothing was kept, and nobody is kept out.
+        except BaseException:  # raised again, an interrupt too: nothing was kept, and nobody is kept out
             self._head = None
             self._database.rollback()
             raise

@@ -78,7 +78,7 @@ class DatabaseStore:
         database = self._connect()
         try:
             return DatabaseStorage(database, session_id, reading=reading)
-        except BaseException:
+        except BaseException:  # raised again, whatever it is: no connection is left behind
             database.close()
             raise
 

@@ -227,7 +227,7 @@ class PostgresDatabase:
         except psycopg.Error as problem:
             connection.close()
             raise self._problem(problem) from None
-        except BaseException:
+        except BaseException:  # raised again, whatever it is: no connection is left behind
             connection.close()
             raise
         self._connection = connection

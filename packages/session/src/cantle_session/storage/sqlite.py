@@ -244,7 +244,7 @@ class SqliteDatabase:
             raise self._problem(problem) from None
         try:
             self._prepare(connection)
-        except BaseException:
+        except BaseException:  # raised again, whatever it is: no connection is left behind
             connection.close()
             raise
         self._connection = connection
