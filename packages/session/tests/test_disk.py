@@ -4,8 +4,6 @@ import errno
 import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -203,14 +201,6 @@ except SessionFileError as problem:
     print(problem)
 print(len(list_sessions(os.path.dirname(sys.argv[1]))))
 """
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that every user can enter, which pytest's own is not."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
 
 
 def test_a_file_that_may_only_be_read_is_read_and_not_written(open_folder):
