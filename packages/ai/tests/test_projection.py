@@ -372,3 +372,13 @@ def test_what_is_said_later_changes_nothing_before_it(first, later):
     first = [user("begin"), *first, answer(TextContent("so far"))]
     shown = shapes(projected(*first).turns)
     assert shapes(projected(*first, user("more"), *later).turns)[: len(shown)] == shown
+
+
+def test_a_result_has_the_name_of_its_call_whatever_it_says_itself():
+    said = answer(ToolCall("a", "read", {}), ToolCall("b", "edit", {}), ToolCall("a", "bash", {}))
+    results = [ToolResultMessage(call, "write", [TextContent("r")], timestamp=3) for call in "aba"]
+    turns = projected(user(), said, *results).turns
+    assert [(turn.call_id, turn.tool_name) for turn in turns[2:]] == [
+        (call.id, call.name) for call in (turns[1].calls[0], turns[1].calls[1], turns[1].calls[2])
+    ]
+    assert [turn.tool_name for turn in turns[2:]] == ["read", "edit", "bash"]

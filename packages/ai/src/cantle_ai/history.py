@@ -99,7 +99,7 @@ class ReplayRules(Struct, frozen=True, kw_only=True):
 class Turn:
     """One message of a projection, and what of it the target may see."""
 
-    __slots__ = ("_left_out", "_rules", "ids", "message", "own")
+    __slots__ = ("_left_out", "_rules", "ids", "message", "own", "tool_name")
 
     def __init__(
         self,
@@ -108,21 +108,24 @@ class Turn:
         own: bool = False,
         ids: tuple[str, ...] = (),
         left_out: str | None = None,
+        tool_name: str = "",
     ) -> None:
         """`own` says that the model that is asked has written it; `ids` are those of its calls, in order.
 
-        `left_out` is what stands for each image, None where they are sent.
+        `left_out` is what stands for each image, None where they are sent. `tool_name` is the name in the call that
+        a result answers: what providers compare, whatever the result itself calls its tool.
         """
         self.message = message
         self._rules = rules
         self.own = own
         self.ids = ids
         self._left_out = left_out
+        self.tool_name = tool_name
 
     @property
     def key(self) -> tuple[object, ...]:
         """All that its form depends on beside the message and the model: part of the key of kept bytes."""
-        return (self.own, self.ids, self._left_out)
+        return (self.own, self.ids, self._left_out, self.tool_name)
 
     @property
     def call_id(self) -> str:
@@ -239,7 +242,7 @@ class _Projecting:
         self._rules = rules
         self._left_out = left_out
         self._ids = CallIds(rules.call_id)
-        self._open: dict[str, list[str]] = {}
+        self._open: dict[str, list[tuple[str, str]]] = {}
         self.counts: Counter[ProjectionKind] = Counter()
 
     def turn(self, message: Message) -> Turn | None:
@@ -249,8 +252,8 @@ class _Projecting:
                 return self._answer(message)
             case ToolResultMessage():
                 self._count_images(message.content)
-                answered = self._open[message.tool_call_id].pop(0)
-                return Turn(message, self._rules, False, (answered,), self._left_out)
+                call_id, name = self._open[message.tool_call_id].pop(0)
+                return Turn(message, self._rules, False, (call_id,), self._left_out, name)
             case UserMessage():
                 if not isinstance(message.content, str):
                     self._count_images(message.content)
@@ -265,7 +268,7 @@ class _Projecting:
             call_id = self._ids.of_call(call.id, own)
             if call_id != call.id:
                 self.counts["call_ids"] += 1
-            self._open.setdefault(call.id, []).append(call_id)
+            self._open.setdefault(call.id, []).append((call_id, call.name))
             ids.append(call_id)
         if not own:
             self._count_foreign(message)

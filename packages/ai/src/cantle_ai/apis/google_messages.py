@@ -167,7 +167,7 @@ class _Encoder:
         inside = self._compat.supports_images_in_function_responses
         text = "\n".join(texts) or (_IMAGE_BESIDE if inside else _IMAGE_FOLLOWS)
         plain: JsonObject = {
-            "name": _function_name(message.tool_name),
+            "name": _function_name(turn.tool_name),
             "response": {"error" if message.is_error else "output": text},
         }
         if images and inside:

@@ -62,7 +62,7 @@ def _plain(turn: Turn) -> list[JsonObject]:
             result: JsonObject = {
                 "role": "tool",
                 "tool_call_id": turn.call_id,
-                "name": fitting_name(message.tool_name),
+                "name": fitting_name(turn.tool_name),
                 "content": _content(turn.result_blocks()),
             }
             return [result]

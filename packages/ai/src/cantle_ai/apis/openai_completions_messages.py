@@ -167,7 +167,7 @@ class MessageEncoder:
         text = "\n".join(block.text for block in blocks if isinstance(block, TextContent))
         plain: JsonObject = {"role": "tool", "tool_call_id": turn.call_id, "content": text or _IMAGES_BELOW}
         if self._compat.requires_tool_result_name:
-            plain["name"] = fitting_name(message.tool_name)
+            plain["name"] = fitting_name(turn.tool_name)
         return plain
 
 
