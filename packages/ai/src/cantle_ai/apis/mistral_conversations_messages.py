@@ -58,7 +58,7 @@ def _plain(turn: Turn) -> list[JsonObject]:
             return [{"role": "user", "content": _content(turn.user_blocks())}]
         case AssistantMessage():
             return [_assistant(turn)]
-        case ToolResultMessage() as message:
+        case ToolResultMessage():
             result: JsonObject = {
                 "role": "tool",
                 "tool_call_id": turn.call_id,
