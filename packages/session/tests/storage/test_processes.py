@@ -246,7 +246,7 @@ def test_a_writer_that_is_killed_loses_nothing_that_was_kept(place: Place, seed:
         ids = [entry.id for entry in again.entries()]
         assert ids[1 : 1 + len(acknowledged)] == acknowledged
         assert len(ids) <= len(acknowledged) + 2  # one may have been kept and not told
-        if "postgres" not in session.location:  # a server notices a moment later that somebody is gone
+        if place.name != "postgres":  # a server notices a moment later that somebody is gone
             assert not [warning for warning in again.warnings if "another process" in str(warning)]
         on = again.append_message(UserMessage("on"))
         assert on.parent_id == ids[-1]
