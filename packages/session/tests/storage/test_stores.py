@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from cantle_ai.content import TextContent
 from cantle_ai.messages import AssistantMessage, UserMessage
 from cantle_session.errors import SessionFileError, SessionLookupError
 from cantle_session.session import Session
+from cantle_session.storage.bin import delete_file
 from cantle_session.storage.database_store import DatabaseStore
 from cantle_session.storage.folder_store import FolderStore
 from cantle_session.storage.store import open_store
@@ -351,3 +353,15 @@ def test_what_is_no_session_is_not_renamed_or_deleted(tmp_path: Path) -> None:
         store.delete(str(tmp_path / "folder"))
     with pytest.raises(SessionFileError, match="nothing was deleted"):
         store.delete(str(tmp_path / "none.jsonl"))
+
+
+def test_a_bin_that_is_full_is_no_reason_to_delete_for_good(tmp_path, monkeypatch):
+    def full(path: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("send2trash.send2trash", full)
+    file = tmp_path / "s.jsonl"
+    file.write_text("kept\n", "utf-8")
+    with pytest.raises(SessionFileError, match=r"could not take it: no space left.*nothing was deleted"):
+        delete_file(file)
+    assert file.read_text("utf-8") == "kept\n"

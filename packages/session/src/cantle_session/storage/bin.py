@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -20,6 +21,10 @@ class Deletion(Struct, frozen=True, kw_only=True):
     location: str
     to_bin: bool
     """Whether it can be taken out of the system's bin again; else it is gone for good."""
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+"""A bin that is there and cannot take it now: no reason to remove a session for good."""
 
 
 def delete_file(path: Path) -> Deletion:
@@ -47,13 +52,19 @@ def delete_file(path: Path) -> Deletion:
 
 
 def _to_bin(path: Path) -> bool:
-    """Whether the bin took it. What it raises where it has none differs from system to system."""
+    """Whether the bin took it. What comes where there is none differs from system to system.
+
+    Raises :class:`SessionFileError` when there is one that is full.
+    """
     try:
         from send2trash import send2trash
     except ImportError:
         return False
     try:
         send2trash(str(path))
-    except Exception:  # noqa: BLE001 - a desktop's own errors come through; the file is then removed without a bin
+    except Exception as problem:  # noqa: BLE001 - a desktop's own errors come through, such as gio's
+        if isinstance(problem, OSError) and problem.errno in _FULL:
+            text = f"the bin could not take it: {reason_of(problem)}; nothing was deleted"
+            raise SessionFileError(path, text) from None
         return False
     return not os.path.lexists(path)
